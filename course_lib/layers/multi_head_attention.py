@@ -1,0 +1,155 @@
+"""La atención multicabeza: varias atenciones en paralelo, cada una con sus parámetros."""
+
+import torch.nn.functional as F
+from einops import rearrange
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from course_lib.primitives.attention import attention, attention_weights
+from course_lib.primitives.masks import causal_mask
+
+
+class MultiHeadAttention(nn.Module):
+    """Proyecta la entrada en consultas, claves y valores, atiende por cabezas y vuelve a d_model.
+
+        Q, K, V = X_q W_q, X_k W_k, X_v W_v        (cada uno, partido en cabezas)
+        H_i = softmax(Q_i K_iᵀ / √d_k) V_i         d_k = d_model / num_heads
+        H = Concat(H_1, …, H_heads) W_h
+
+    Si los tres anchos de entrada coinciden, W_q, W_k y W_v van apiladas en una sola matriz
+    `W_qkv`: una autoatención cuesta entonces un producto en vez de tres.
+
+    Argumentos:
+        d_model: ancho de la salida y de las proyecciones, repartido entre las cabezas.
+        num_heads: número de cabezas; divide a d_model.
+        d_query, d_key, d_value: anchos de X_q, X_k y X_v; si faltan, d_model.
+        bias: con True, cada proyección suma un sesgo.
+        dropout: probabilidad de anular un peso de atención durante el entrenamiento.
+
+    Errores:
+        ValueError: si num_heads no divide a d_model o dropout no está en [0, 1).
+
+    Fuente: Vaswani et al. (2017), §3.2.2; ecuación `eq-heads` del capítulo `key_value_store`.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        *,
+        d_query: int | None = None,
+        d_key: int | None = None,
+        d_value: int | None = None,
+        bias: bool = False,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        _require_config(d_model, num_heads, dropout)
+        self.d_model, self.num_heads, self.dropout = d_model, num_heads, dropout
+        self.widths = tuple(d_model if d is None else d for d in (d_query, d_key, d_value))
+        self.stacked = len(set(self.widths)) == 1
+        if self.stacked:
+            self.W_qkv = nn.Linear(self.widths[0], 3 * d_model, bias=bias)
+        else:
+            self.W_q, self.W_k, self.W_v = (nn.Linear(d, d_model, bias=bias) for d in self.widths)
+        self.W_h = nn.Linear(d_model, d_model, bias=bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Inicializa cada proyección por separado con Xavier uniforme, y los sesgos con ceros."""
+        for linear in self.children():
+            for block in linear.weight.split(self.d_model):
+                nn.init.xavier_uniform_(block)
+            if linear.bias is not None:
+                nn.init.zeros_(linear.bias)
+
+    def forward(
+        self,
+        X_q: Float[Tensor, "*batch t_q d_query"],
+        X_k: Float[Tensor, "*batch t_k d_key"] | None = None,
+        X_v: Float[Tensor, "*batch t_k d_value"] | None = None,
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> (
+        Float[Tensor, "*batch t_q d_model"]
+        | tuple[Float[Tensor, "*batch t_q d_model"], Float[Tensor, "*batch heads t_q t_k"]]
+    ):
+        """Atiende desde X_q hacia X_k y X_v.
+
+        Argumentos:
+            X_q: de donde salen las consultas, `[..., t_q, d_query]`.
+            X_k: de donde salen las claves; si falta, X_q (autoatención).
+            X_v: de donde salen los valores; si falta, X_k.
+            mask: booleana, True = visible, difundible a `[..., t_q, t_k]` (la misma para todas
+                las cabezas) o a `[..., heads, t_q, t_k]`.
+            causal: con True, cada posición ve solo hasta sí misma.
+            need_weights: con True devuelve también los pesos.
+
+        Devuelve:
+            H, `[..., t_q, d_model]`; o el par (H, A) con los pesos de cada cabeza,
+            A: `[..., heads, t_q, t_k]`, antes del dropout.
+
+        Errores:
+            ValueError: si los anchos o la máscara no concuerdan.
+        """
+        X_k = X_q if X_k is None else X_k
+        X_v = X_k if X_v is None else X_v
+        self._require_widths(X_q, X_k, X_v)
+        Q, K, V = (self.split_heads(P) for P in self.project(X_q, X_k, X_v))
+        H, A = self.attend(Q, K, V, self._with_heads(mask, X_q.ndim), causal, need_weights)
+        H = self.W_h(self.merge_heads(H))
+        return (H, A) if need_weights else H
+
+    def project(self, X_q, X_k, X_v):
+        """Calcula las consultas, las claves y los valores con tan pocos productos como se pueda."""
+        if not self.stacked:
+            return self.W_q(X_q), self.W_k(X_k), self.W_v(X_v)
+        if X_q is X_k and X_k is X_v:
+            return self.W_qkv(X_q).chunk(3, dim=-1)
+        weights = self.W_qkv.weight.split(self.d_model)
+        biases = (None,) * 3 if self.W_qkv.bias is None else self.W_qkv.bias.split(self.d_model)
+        return tuple(F.linear(*args) for args in zip((X_q, X_k, X_v), weights, biases, strict=True))
+
+    def attend(self, Q, K, V, mask, causal, need_weights):
+        """Mezcla los valores de cada cabeza; los pesos solo se forman si alguien los pide."""
+        dropout = self.dropout if self.training else 0.0
+        if not need_weights:
+            return attention(Q, K, V, mask=mask, causal=causal, dropout=dropout), None
+        if causal:
+            past = causal_mask(Q.shape[-2], K.shape[-2], device=Q.device)
+            mask = past if mask is None else mask & past
+        A = attention_weights(Q, K, mask=mask)
+        return F.dropout(A, dropout) @ V, A
+
+    def split_heads(self, X: Float[Tensor, "*batch t d_model"]) -> Float[Tensor, "*batch h t d_k"]:
+        """Parte d_model en cabezas y lleva su eje delante del tiempo."""
+        return rearrange(X, "... t (heads d_k) -> ... heads t d_k", heads=self.num_heads)
+
+    def merge_heads(self, H: Float[Tensor, "*batch h t d_k"]) -> Float[Tensor, "*batch t d_model"]:
+        """Deshace `split_heads`: concatena las cabezas de cada posición."""
+        return rearrange(H, "... heads t d_k -> ... t (heads d_k)")
+
+    def _with_heads(self, mask, ndim):
+        shared = mask is not None and 3 <= mask.ndim <= ndim
+        return mask.unsqueeze(-3) if shared else mask
+
+    def _require_widths(self, *inputs):
+        names = {"X_q": "d_query", "X_k": "d_key", "X_v": "d_value"}
+        for (name, argument), X, width in zip(names.items(), inputs, self.widths, strict=True):
+            if X.shape[-1] != width:
+                raise ValueError(
+                    f"{name}: se esperaba un ancho de {width} y llegó la forma {tuple(X.shape)}. "
+                    f"El ancho es el último eje, y se fija al crear la capa con {argument}."
+                )
+
+
+def _require_config(d_model, num_heads, dropout):
+    if d_model <= 0 or num_heads <= 0 or d_model % num_heads:
+        raise ValueError(
+            "Se esperaba d_model positivo y divisible entre num_heads, y llegó "
+            f"d_model = {d_model}, num_heads = {num_heads}. Cada cabeza recibe d_model / num_heads."
+        )
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout: se esperaba una probabilidad en [0, 1) y llegó {dropout}.")

@@ -1,0 +1,226 @@
+"""La atención: puntuar, normalizar y mezclar."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from course_lib.primitives.masks import causal_mask
+from course_lib.primitives.softmax import (
+    hard_argmax,
+    require_finite_beta,
+    require_floating,
+    soft_argmax,
+)
+
+Queries = Float[Tensor, "*#batch t_q d_k"]
+Keys = Float[Tensor, "*#batch t_k d_k"]
+Values = Float[Tensor, "*#batch t_k d_v"]
+Mask = Bool[Tensor, "..."]
+Beta = float | int | Float[Tensor, ""] | None
+
+
+def attention_scores(Q: Queries, K: Keys) -> Float[Tensor, "*batch t_q t_k"]:
+    """Puntúa cada clave para cada consulta con un producto escalar.
+
+        S = Q Kᵀ
+
+    Argumentos:
+        Q: consultas, `[..., t_q, d_k]`.
+        K: claves, `[..., t_k, d_k]`.
+
+    Devuelve:
+        Las puntuaciones S, `[..., t_q, t_k]`, sin escalar.
+
+    Errores:
+        ValueError: si los tipos o los tamaños no concuerdan.
+
+    Fuente: Luong et al. (2015), §3.1 («dot»); ecuación `eq-attention` del capítulo `attention`.
+    """
+    _require_matching(Q, K)
+    return Q @ K.transpose(-2, -1)
+
+
+def attention_weights(
+    Q: Queries, K: Keys, *, beta: Beta = None, mask: Mask | None = None, hard: bool = False
+) -> Float[Tensor, "*batch t_q t_k"]:
+    """Reparte la atención de cada consulta entre las claves que puede ver.
+
+        A = [soft](arg)max_β(Q Kᵀ), por filas
+
+    Argumentos:
+        Q: consultas, `[..., t_q, d_k]`.
+        K: claves, `[..., t_k, d_k]`.
+        beta: temperatura inversa β; si falta, 1/√d_k.
+        mask: booleana, True = visible, difundible a `[..., t_q, t_k]`.
+        hard: con True, el arg max duro: un solo 1 por fila (en un empate, la primera clave).
+
+    Devuelve:
+        Los pesos de atención A, `[..., t_q, t_k]`. Cada fila suma 1, salvo la de una consulta
+        que no puede ver nada: esa es toda de ceros.
+
+    Errores:
+        ValueError: si los tipos o los tamaños no concuerdan, o la máscara no es booleana.
+
+    Fuente: Vaswani et al. (2017), §3.2.1; ecuación `eq-attention` del capítulo `attention`.
+    """
+    scores = _resolve_beta(beta, Q) * attention_scores(Q, K)
+    normalise = hard_argmax if hard else soft_argmax
+    if mask is None:
+        return normalise(scores)
+    _require_mask(mask, scores.shape)
+    # La fila que no ve nada primero lo ve todo y después se anula: así ni su valor ni su
+    # gradiente pasan por −∞ − (−∞).
+    sees = mask | _sees_nothing(mask)
+    return normalise(scores.masked_fill(~sees, -math.inf)).masked_fill(~mask, 0.0)
+
+
+def attention(
+    Q: Queries,
+    K: Keys,
+    V: Values,
+    *,
+    beta: Beta = None,
+    mask: Mask | None = None,
+    causal: bool = False,
+    hard: bool = False,
+    dropout: float = 0.0,
+) -> Float[Tensor, "*batch t_q d_v"]:
+    """Mezcla los valores según el parecido entre cada consulta y las claves.
+
+        H = A V,  A = [soft](arg)max_β(Q Kᵀ)
+
+    La atención suave usa el núcleo fundido de torch, que nunca forma A entera: la memoria
+    crece con t, no con t². Quien necesita A la pide a `attention_weights`.
+
+    Argumentos:
+        Q: consultas, `[..., t_q, d_k]`.
+        K: claves, `[..., t_k, d_k]`.
+        V: valores, `[..., t_k, d_v]`.
+        beta: temperatura inversa β; si falta, 1/√d_k.
+        mask: booleana, True = visible, difundible a `[..., t_q, t_k]`.
+        causal: con True, además, cada posición ve solo hasta sí misma (`causal_mask`), sin
+            que haga falta guardar la máscara t × t.
+        hard: con True, cada consulta se lleva un único valor.
+        dropout: probabilidad de anular un peso (solo en la atención suave).
+
+    Devuelve:
+        La mezcla H, `[..., t_q, d_v]`; ceros para la consulta que no puede ver nada.
+
+    Errores:
+        ValueError: si los tipos o los tamaños no concuerdan, o la máscara no es booleana.
+
+    Fuente: Vaswani et al. (2017), §3.2.1; ecuación `eq-attention` del capítulo `attention`.
+    """
+    _require_matching(Q, K, V)
+    t_q, t_k = Q.shape[-2], K.shape[-2]
+    if causal and (mask is not None or hard or t_q != t_k):
+        # El atajo causal de torch alinea por arriba: con una memoria delante no vale.
+        past = causal_mask(t_q, t_k, device=Q.device)
+        mask, causal = past if mask is None else mask & past, False
+    if mask is not None:
+        _require_mask(mask, (*_batch_shape(Q, K, V), t_q, t_k))
+    if hard:
+        return attention_weights(Q, K, beta=beta, mask=mask, hard=True) @ V
+    return _fused(Q, K, V, _resolve_beta(beta, Q), mask, causal, dropout)
+
+
+def _fused(Q, K, V, beta, mask, causal, dropout):
+    """La atención suave sobre el núcleo de torch, que pide cuatro ejes y un solo ancho."""
+    batch, d_v, width = _batch_shape(Q, K, V), V.shape[-1], max(Q.shape[-1], V.shape[-1])
+    if isinstance(beta, Tensor):
+        Q, beta = beta * Q, 1.0
+    empty = None
+    if mask is not None:
+        empty = _sees_nothing(mask)
+        mask = _four_axes((mask | empty).expand(*batch, -1, -1))
+    H = F.scaled_dot_product_attention(
+        *(_four_axes(_widen(X, width).expand(*batch, -1, -1)) for X in (Q, K, V)),
+        attn_mask=mask,
+        is_causal=causal,
+        scale=float(beta),
+        dropout_p=dropout,
+    )
+    H = H.reshape(*batch, Q.shape[-2], width)[..., :d_v]
+    return H if empty is None else H.masked_fill(empty, 0.0)
+
+
+def _widen(X, width):
+    """Añade columnas de ceros: no cambian ningún producto escalar."""
+    return X if X.shape[-1] == width else F.pad(X, (0, width - X.shape[-1]))
+
+
+def _four_axes(X):
+    return X.flatten(0, -4) if X.ndim > 4 else X[(None,) * (4 - X.ndim)]
+
+
+def _batch_shape(*tensors):
+    return torch.broadcast_shapes(*(X.shape[:-2] for X in tensors))
+
+
+def _sees_nothing(mask):
+    return ~mask.any(dim=-1, keepdim=True)
+
+
+def _resolve_beta(beta, Q):
+    if beta is None:
+        return 1.0 / math.sqrt(max(Q.shape[-1], 1))
+    require_finite_beta(beta)
+    return beta
+
+
+def _require_matching(Q, K, V=None):
+    tensors = {"Q": Q, "K": K} | ({} if V is None else {"V": V})
+    for name, X in tensors.items():
+        require_floating(name, X)
+        if X.ndim < 2:
+            raise ValueError(
+                f"{name}: se esperaban al menos dos ejes, [..., t, d], y llegó la forma "
+                f"{tuple(X.shape)}. Si es un solo vector, dale un eje de tiempo: {name}[None]."
+            )
+        if X.dtype != Q.dtype or X.device != Q.device:
+            raise ValueError(
+                f"Se esperaban tensores del mismo tipo y dispositivo: Q es {Q.dtype} en "
+                f"{Q.device} y {name} es {X.dtype} en {X.device}. Usa {name}.to(Q)."
+            )
+    if Q.shape[-1] != K.shape[-1]:
+        raise ValueError(
+            "Consultas y claves deben tener el mismo ancho d_k: "
+            f"Q tiene {Q.shape[-1]} y K tiene {K.shape[-1]}. Revisa las proyecciones W_q y W_k."
+        )
+    if V is not None and V.shape[-2] != K.shape[-2]:
+        raise ValueError(
+            "Cada clave lleva un valor: "
+            f"K tiene t_k = {K.shape[-2]} y V tiene {V.shape[-2]}. Revisa de dónde salen."
+        )
+    _require_broadcastable(tensors)
+
+
+def _require_broadcastable(tensors):
+    try:
+        _batch_shape(*tensors.values())
+    except RuntimeError:
+        shapes = ", ".join(f"{name} {tuple(X.shape)}" for name, X in tensors.items())
+        raise ValueError(
+            f"Los ejes de lote deben coincidir o valer 1, y llegaron {shapes}. "
+            "Los dos últimos ejes son [t, d]; los anteriores, el lote y las cabezas."
+        ) from None
+
+
+def _require_mask(mask, shape):
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"mask: se esperaba una máscara booleana (True = visible) y llegó {mask.dtype}. "
+            "Si es de ceros y unos, usa mask.bool()."
+        )
+    try:
+        fits = torch.broadcast_shapes(mask.shape, shape) == tuple(shape) and mask.ndim >= 2
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"mask: se esperaba una forma difundible a [..., t_q, t_k] = {tuple(shape)} y llegó "
+            f"{tuple(mask.shape)}. ¿Faltan o sobran ejes, o están cambiados t_q y t_k?"
+        )
