@@ -1,0 +1,3 @@
+"""Diagramas."""
+
+FIGURES = ()
