@@ -1,0 +1,439 @@
+"""Comprueba la respuesta de un estudiante y explica qué falla, sin mostrar lo que se esperaba.
+
+`check(nombre, objeto)` es la última línea de cada celda de comprobación. Los pasos son los de un
+calificador: se sortean entradas, se ejecuta al estudiante (`run_cases`) y se juzga lo que devolvió,
+ya convertido a datos simples (`judge`). Juzgar no necesita el objeto del estudiante, así que una
+etapa posterior puede ejecutarlo en otro proceso.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import io
+import linecache
+import pkgutil
+import re
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from course_lib.grading import STUB_MESSAGE
+from course_lib.grading.exercise import NAME_PATTERN, Exercise, Misconception
+from course_lib.grading.plain_data import (
+    PROPERTIES,
+    Comparison,
+    Fault,
+    copy_inputs,
+    is_plain,
+    plain,
+    tensors_in,
+)
+
+NOTEBOOK_SEED = 2017
+"""Semilla de los cuadernos: el mismo código da siempre el mismo texto."""
+
+_LIBRARY_FOLDERS = (
+    str(Path(__file__).parents[1]),
+    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    "<frozen",
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """El resultado de comprobar un ejercicio.
+
+    Argumentos:
+        exercise: nombre del ejercicio.
+        status: `correct`, `pending`, `wrong` (la respuesta no es) o `error` (el código se detuvo).
+        points: puntos obtenidos.
+        max_points: puntos posibles.
+        message: la pista o la propiedad que falla; vacío si es correcto o está pendiente.
+        misconception: nombre del error frecuente reconocido, si lo hubo.
+    """
+
+    exercise: str
+    status: str
+    points: int
+    max_points: int
+    message: str = ""
+    misconception: str | None = None
+
+    def __repr__(self) -> str:
+        if self.status == "correct":
+            unit = "punto" if self.max_points == 1 else "puntos"
+            return f"✅ {self.exercise}: correcto ({self.points}/{self.max_points} {unit})"
+        if self.status == "pending":
+            return f"⏳ {self.exercise}: pendiente"
+        return f"❌ {self.exercise}: {self.message}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
+        # El veredicto viaja en los metadatos de la salida: `course check` lo lee de ahí, y ningún
+        # visor de cuadernos lo muestra en lugar del texto.
+        return {"text/plain": repr(self)}, {"course_verdict": asdict(self)}
+
+
+def check(name: str, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
+    """Comprueba el objeto del estudiante contra el ejercicio de ese nombre.
+
+    Argumentos:
+        name: `tema.nombre` del ejercicio.
+        student: la función, la clase o la respuesta del estudiante.
+        seed: semilla de las entradas; fija en el cuaderno, secreta en un calificador.
+
+    Devuelve:
+        Verdict: su texto dice si es correcto, si está pendiente o qué falla.
+
+    Errores:
+        ValueError: no hay ejercicio con ese nombre.
+    """
+    return check_exercise(find_exercise(name), student, seed=seed)
+
+
+def check_exercise(exercise: Exercise, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
+    """Comprueba el objeto del estudiante contra un ejercicio dado."""
+    if is_blank(student):
+        return _pending(exercise)
+    cases = draw_cases(exercise, seed)
+    outcomes = run_cases(exercise, student, cases)
+    needs_gradients = exercise.gradient and all(o.failure is None for o in outcomes)
+    gradients = run_gradients(exercise, student, cases) if needs_gradients else None
+    return judge(exercise, cases, outcomes, gradients)
+
+
+def find_exercise(name: str) -> Exercise:
+    """Busca un ejercicio por su nombre en `course_lib.checks`."""
+    known = topic_exercises(name.partition(".")[0]) if NAME_PATTERN.fullmatch(name) else ()
+    for exercise in known:
+        if exercise.name == name:
+            return exercise
+    listed = ", ".join(exercise.name for exercise in known)
+    raise ValueError(
+        f"No hay ningún ejercicio llamado «{name}»; revisa el nombre en la celda de comprobación."
+        + (f" Los de ese tema son: {listed}." if listed else "")
+    )
+
+
+def topic_exercises(topic: str) -> tuple[Exercise, ...]:
+    """Da los ejercicios de un tema; ninguno, si el tema no existe."""
+    package = importlib.import_module("course_lib.checks")
+    if topic not in {module.name for module in pkgutil.iter_modules(package.__path__)}:
+        return ()
+    return tuple(importlib.import_module(f"{package.__name__}.{topic}").EXERCISES)
+
+
+def is_blank(student: Any) -> bool:
+    """Dice si la respuesta sigue sin escribir: `...`, None, o una lista donde queda un `...`."""
+    if student is None or student is ...:
+        return True
+    return type(student) in (list, tuple) and any(item is ... for item in student)
+
+
+# Ejecutar una implementación
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Una ejecución que no terminó.
+
+    Argumentos:
+        kind: tipo de la excepción.
+        message: su mensaje, en una línea, sin direcciones de memoria.
+        line: la línea del estudiante en que ocurrió.
+        pending: si es el NotImplementedError de una solución sin escribir.
+    """
+
+    kind: str
+    message: str
+    line: str = ""
+    pending: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Lo que pasó en un caso: un dato simple o una falla, y si las entradas quedaron cambiadas."""
+
+    value: Any = None
+    failure: Failure | None = None
+    inputs_changed: bool = False
+
+
+Runner = Callable[[Exercise, Any, list[tuple]], list[Outcome]]
+
+
+def draw_cases(exercise: Exercise, seed: int) -> list[tuple]:
+    """Sortea las entradas de un ejercicio; la misma semilla da siempre las mismas."""
+    digest = hashlib.sha256(f"{exercise.name}:{seed}".encode()).digest()
+    rng = torch.Generator().manual_seed(int.from_bytes(digest[:6], "big"))
+    cases = [tuple(case) for case in exercise.cases(rng)]
+    if not cases:
+        raise ValueError(f"{exercise.name}: `cases` no dio ningún caso; debe dar al menos uno.")
+    return cases
+
+
+def run_cases(exercise: Exercise, implementation: Any, cases: list[tuple]) -> list[Outcome]:
+    """Ejecuta una implementación en cada caso, sobre copias de las entradas."""
+    return [_run_case(exercise, implementation, case) for case in cases]
+
+
+def _run_case(exercise: Exercise, implementation: Any, case: tuple) -> Outcome:
+    inputs = copy_inputs(case)
+    try:
+        with _quiet_and_seeded():
+            value = plain(exercise.call(implementation, *inputs))
+    except (Exception, SystemExit) as error:
+        return Outcome(failure=_describe(error))
+    return Outcome(value, inputs_changed=not Comparison(0.0).same(plain(inputs), plain(case)))
+
+
+def run_gradients(exercise: Exercise, implementation: Any, cases: list[tuple]) -> list[Outcome]:
+    """Da, por caso, el gradiente de Σ salida·pesos fijos respecto de las entradas.
+
+    Devuelve:
+        por caso, la lista de gradientes (ceros si una entrada no interviene), o None como valor
+        si el resultado no está unido a ninguna entrada.
+    """
+    return [_run_gradient(exercise, implementation, case) for case in cases]
+
+
+def _run_gradient(exercise: Exercise, implementation: Any, case: tuple) -> Outcome:
+    leaves: list[torch.Tensor] = []
+    inputs = copy_inputs(case, leaves)
+    try:
+        with _quiet_and_seeded(), torch.enable_grad():
+            total = _weighted_sum(plain(exercise.call(implementation, *inputs), keep_graph=True))
+            if not total.requires_grad:
+                return Outcome(None)
+            gradients = torch.autograd.grad(total, leaves, allow_unused=True)
+    except (Exception, SystemExit) as error:
+        return Outcome(failure=_describe(error))
+    pairs = zip(leaves, gradients, strict=True)
+    return Outcome(plain([torch.zeros_like(x) if g is None else g for x, g in pairs]))
+
+
+def _weighted_sum(output: Any) -> torch.Tensor:
+    """Reduce la salida a un número con pesos fijos, distintos en cada posición."""
+    rng = torch.Generator().manual_seed(0)
+    total = torch.zeros((), dtype=torch.float64)
+    for tensor in tensors_in(output):
+        if tensor.is_floating_point():
+            weights = torch.rand(tensor.shape, generator=rng, dtype=torch.float64) + 0.5
+            total = total + (tensor * weights).sum()
+    return total
+
+
+@contextlib.contextmanager
+def _quiet_and_seeded() -> Iterator[None]:
+    """Calla lo que se imprima y fija el azar de torch, que después queda como estaba."""
+    sink = _Sink()
+    with (
+        contextlib.redirect_stdout(sink),
+        contextlib.redirect_stderr(sink),
+        torch.random.fork_rng(devices=[]),
+    ):
+        torch.manual_seed(0)
+        yield
+
+
+class _Sink(io.TextIOBase):
+    """Un archivo de texto que descarta lo que recibe."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def _describe(error: BaseException) -> Failure:
+    """Resume una excepción, sin rutas ni direcciones, con la línea del estudiante."""
+    try:
+        message = " ".join(str(error).split())
+    except Exception:  # un __str__ que también falla
+        message = ""
+    number, source = _student_line(error)
+    waiting = isinstance(error, NotImplementedError) and (
+        message == STUB_MESSAGE or source.startswith("raise NotImplementedError")
+    )
+    message = re.sub(r"0x[0-9a-fA-F]+", "0x…", message)
+    shortened = message if len(message) <= 200 else message[:199] + "…"
+    line = f"línea {number}: {source[:80]}" if source else ""
+    return Failure(type(error).__name__, shortened, line, waiting)
+
+
+def _student_line(error: BaseException) -> tuple[int, str]:
+    """Busca la línea más profunda que no es de este paquete ni de otro instalado."""
+    for frame, number in reversed(list(traceback.walk_tb(error.__traceback__))):
+        filename = frame.f_code.co_filename
+        if not filename.startswith(_LIBRARY_FOLDERS):
+            return number, linecache.getline(filename, number).strip()
+    return 0, ""
+
+
+# Juzgar lo que devolvió
+
+
+def judge(
+    exercise: Exercise,
+    cases: list[tuple],
+    outcomes: list[Outcome],
+    gradients: list[Outcome] | None = None,
+) -> Verdict:
+    """Juzga lo que devolvió el estudiante en cada caso; no necesita su objeto.
+
+    La primera propiedad que falla decide: se ejecuta, tipo, forma, dtype, valores finitos, valores,
+    entradas intactas, gradiente. Si además el resultado es el de un error frecuente, el mensaje
+    es su pista.
+
+    Argumentos:
+        exercise: el ejercicio.
+        cases: las entradas de cada caso.
+        outcomes: lo que dio `run_cases` con el objeto del estudiante.
+        gradients: lo que dio `run_gradients`, si el ejercicio compara gradientes.
+    """
+    if any(o.failure is not None and o.failure.pending for o in outcomes):
+        return _pending(exercise)
+    expected = _reference_outcomes(exercise, cases, run_cases)
+    fault = _first_fault(exercise, cases, outcomes, expected)
+    if fault is not None:
+        return _failed(exercise, fault, _match(exercise, cases, outcomes, expected, run_cases))
+    if not exercise.inputs_may_change and any(o.inputs_changed for o in outcomes):
+        return _failed(exercise, _INPUTS_FAULT, _match_inputs(exercise, cases, expected))
+    if exercise.gradient:
+        return _judge_gradients(exercise, cases, gradients or [], expected)
+    return _passed(exercise)
+
+
+_INPUTS_FAULT = Fault(
+    "inputs",
+    "modificas la entrada: el resultado es correcto, pero quien llama encuentra cambiado su "
+    "tensor. Trabaja sobre una copia, o usa la operación que no escribe en el mismo lugar",
+)
+
+
+def _judge_gradients(
+    exercise: Exercise, cases: list[tuple], gradients: list[Outcome], values: list[Outcome]
+) -> Verdict:
+    expected = _reference_outcomes(exercise, cases, run_gradients)
+    if _all_same(exercise, gradients, expected):
+        return _passed(exercise)
+    faithful = [
+        m
+        for m in exercise.misconceptions
+        if _all_same(exercise, run_cases(exercise, m.implementation, cases), values)
+    ]
+    match = _match(exercise, cases, gradients, expected, run_gradients, faithful)
+    blocked = any(o.value is None for o in gradients)
+    text = (
+        "los valores son correctos, pero el gradiente no llega a las entradas: ¿usas .detach(), "
+        ".item() o .numpy(), o construyes un tensor nuevo con los valores?"
+        if blocked
+        else "los valores son correctos, pero el gradiente respecto de las entradas no lo es"
+    )
+    return _failed(exercise, Fault("gradient", text), match)
+
+
+def _pending(exercise: Exercise) -> Verdict:
+    return Verdict(exercise.name, "pending", 0, exercise.points)
+
+
+def _passed(exercise: Exercise) -> Verdict:
+    return Verdict(exercise.name, "correct", exercise.points, exercise.points)
+
+
+def _failed(exercise: Exercise, fault: Fault, match: Misconception | None) -> Verdict:
+    if match is not None:
+        return Verdict(exercise.name, "wrong", 0, exercise.points, match.hint, match.name)
+    status = "error" if fault.property == "runs" else "wrong"
+    return Verdict(exercise.name, status, 0, exercise.points, fault.text)
+
+
+def _reference_outcomes(exercise: Exercise, cases: list[tuple], run: Runner) -> list[Outcome]:
+    """Ejecuta la referencia; si falla, el error es de quien escribió el ejercicio."""
+    outcomes = run(exercise, exercise.reference, cases)
+    for outcome in outcomes:
+        if outcome.failure is not None or outcome.value is None or not is_plain(outcome.value):
+            reason = (
+                outcome.failure or "no da un dato simple, o su gradiente no llega a las entradas"
+            )
+            raise RuntimeError(
+                f"{exercise.name}: la referencia del ejercicio falla ({reason}). El problema es "
+                f"del curso, no de tu código."
+            )
+    return outcomes
+
+
+def _first_fault(
+    exercise: Exercise, cases: list[tuple], outcomes: list[Outcome], expected: list[Outcome]
+) -> Fault | None:
+    """Da la falla de la primera propiedad que no se cumple, en el primer caso en que ocurre."""
+    faults = []
+    for case, outcome, target in zip(cases, outcomes, expected, strict=True):
+        if outcome.failure is not None:
+            return _runs_fault(outcome.failure)
+        shapes = ", ".join(str(tuple(x.shape)) for x in tensors_in(case))
+        ending = f", con entradas de forma {shapes}" if shapes else ""
+        for fault in _comparison(exercise).faults(outcome.value, target.value):
+            faults.append(Fault(fault.property, fault.text + ending))
+    return min(faults, key=lambda fault: PROPERTIES.index(fault.property), default=None)
+
+
+def _runs_fault(failure: Failure) -> Fault:
+    message = f": {failure.message}" if failure.message else ""
+    line = f" ({failure.line})" if failure.line else ""
+    return Fault("runs", f"tu código se detuvo con {failure.kind}{message}{line}")
+
+
+def _match(
+    exercise: Exercise,
+    cases: list[tuple],
+    outcomes: list[Outcome],
+    expected: list[Outcome],
+    run: Runner,
+    candidates: list[Misconception] | None = None,
+) -> Misconception | None:
+    """Busca el error frecuente que da lo mismo que el estudiante en todos los casos."""
+    for misconception in exercise.misconceptions if candidates is None else candidates:
+        wrong = run(exercise, misconception.implementation, cases)
+        alike = _all_same(exercise, outcomes, wrong, misconception.raises)
+        if alike and not _all_same(exercise, wrong, expected):
+            return misconception
+    return None
+
+
+def _match_inputs(
+    exercise: Exercise, cases: list[tuple], expected: list[Outcome]
+) -> Misconception | None:
+    """Busca el error frecuente que consiste solo en modificar las entradas."""
+    for misconception in exercise.misconceptions:
+        wrong = run_cases(exercise, misconception.implementation, cases)
+        if any(o.inputs_changed for o in wrong) and _all_same(exercise, wrong, expected):
+            return misconception
+    return None
+
+
+def _all_same(
+    exercise: Exercise,
+    left: list[Outcome],
+    right: list[Outcome],
+    raises: type[Exception] | None = None,
+) -> bool:
+    if len(left) != len(right):
+        return False
+    return all(_same(exercise, a, b, raises) for a, b in zip(left, right, strict=True))
+
+
+def _same(exercise: Exercise, a: Outcome, b: Outcome, raises: type[Exception] | None) -> bool:
+    if a.failure is None and b.failure is None:
+        return _comparison(exercise).same(a.value, b.value)
+    if a.failure is None or b.failure is None or raises is None:
+        return False
+    return a.failure.kind == b.failure.kind == raises.__name__
+
+
+def _comparison(exercise: Exercise) -> Comparison:
+    return Comparison(exercise.tolerance, lenient_text=exercise.is_question)

@@ -1,0 +1,284 @@
+"""Datos simples: lo único que se compara, y lo único que puede cruzar una tubería.
+
+Son tensores en la CPU, números, textos, valores lógicos, None, listas y diccionarios de ellos. Lo
+que devuelve un estudiante se convierte antes de mirarlo: un objeto que dice ser igual a todo no
+llega hasta aquí, porque la conversión no usa ningún método que él pueda redefinir.
+"""
+
+from __future__ import annotations
+
+import copy
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+PROPERTIES = ("type", "shape", "dtype", "finite", "values")
+"""Propiedades de un resultado, en el orden en que se miran."""
+
+_TOLERANCES = {torch.float64: 1e-10, torch.float32: 1e-5}
+_MAX_DEPTH = 8
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """Un valor que no es un dato simple; solo se conserva cómo nombrarlo."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Una propiedad que no se cumple, y la frase que lo dice."""
+
+    property: str
+    text: str
+
+
+# Convertir y copiar
+
+
+def plain(value: Any, *, keep_graph: bool = False, _depth: int = 0) -> Any:
+    """Convierte un valor en datos simples.
+
+    Argumentos:
+        value: lo que devolvió el estudiante.
+        keep_graph: si los tensores conservan su grafo, para derivar.
+
+    Devuelve:
+        tensores, bool, int, float, str, None, listas o diccionarios de ellos; lo demás queda
+        como `Unsupported`.
+    """
+    kind = type(value)  # isinstance consulta también __class__, que un objeto puede falsear
+    if value is None or kind is bool or kind is Unsupported:
+        return value
+    if _depth > _MAX_DEPTH:
+        return Unsupported("un valor con demasiados niveles")
+    if issubclass(kind, torch.Tensor):
+        return _plain_tensor(value, keep_graph)
+    for base, convert in _SCALARS:
+        if issubclass(kind, base):
+            return convert(value)
+    for base in (list, tuple):
+        if issubclass(kind, base):
+            return [
+                plain(x, keep_graph=keep_graph, _depth=_depth + 1) for x in base.__iter__(value)
+            ]
+    if issubclass(kind, dict):
+        return {
+            _plain_key(k): plain(v, keep_graph=keep_graph, _depth=_depth + 1)
+            for k, v in dict.items(value)
+        }
+    return _plain_numpy_scalar(value)
+
+
+_SCALARS = (
+    (int, lambda x: int.__add__(x, 0)),
+    (float, lambda x: float.__add__(x, 0.0)),
+    (str, lambda x: "".join(str.__iter__(x))),
+)
+
+
+def _plain_tensor(value: torch.Tensor, keep_graph: bool) -> Any:
+    with torch._C.DisableTorchFunctionSubclass():
+        base = torch.Tensor.as_subclass(value, torch.Tensor)
+    if base.is_meta or base.is_complex() or base.is_quantized:
+        return Unsupported(f"un tensor {base.dtype} en el dispositivo {base.device.type}")
+    dense = (base if base.layout == torch.strided else base.to_dense()).cpu()
+    return dense if keep_graph else dense.detach().clone()
+
+
+def _plain_key(key: Any) -> Any:
+    return plain(key) if issubclass(type(key), (str, int)) else Unsupported(type(key).__name__)
+
+
+def _plain_numpy_scalar(value: Any) -> Any:
+    """Acepta los escalares de NumPy, que no son números de Python, sin importar NumPy."""
+    kind = type(value)
+    if any(base.__module__ == "numpy" and base.__name__ == "generic" for base in kind.__mro__):
+        item = value.item()
+        return item if type(item) in (bool, int, float, str) else Unsupported(kind.__name__)
+    return Unsupported(f"un objeto de tipo {kind.__name__}")
+
+
+def is_plain(value: Any) -> bool:
+    """Dice si un valor ya convertido no guarda nada sin convertir."""
+    if isinstance(value, Unsupported):
+        return False
+    items = value if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        items = [*value.keys(), *value.values()]
+    return all(is_plain(x) for x in items)
+
+
+def copy_inputs(value: Any, leaves: list[torch.Tensor] | None = None) -> Any:
+    """Copia las entradas de un caso.
+
+    Argumentos:
+        value: un dato simple, o una tupla de ellos.
+        leaves: si se da, cada tensor de punto flotante de la copia se deriva de una hoja nueva,
+            que se agrega aquí. La copia no es hoja, así que el estudiante puede escribir en ella.
+    """
+    if isinstance(value, torch.Tensor):
+        fresh = value.detach().clone()
+        if leaves is None or not fresh.is_floating_point():
+            return fresh
+        leaves.append(fresh.requires_grad_())
+        return fresh.clone()
+    if isinstance(value, (list, tuple)):
+        return type(value)(copy_inputs(x, leaves) for x in value)
+    if isinstance(value, dict):
+        return {k: copy_inputs(v, leaves) for k, v in value.items()}
+    return copy.deepcopy(value)
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """Recorre los tensores de un dato simple, en orden."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_in(item)
+    elif isinstance(value, dict):
+        yield from tensors_in(list(value.values()))
+
+
+# Comparar
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Cómo se comparan dos datos simples.
+
+    Argumentos:
+        tolerance: relativa y absoluta; None la elige según el dtype esperado.
+        lenient_text: si en los textos no importan mayúsculas ni espacios (respuestas a preguntas).
+    """
+
+    tolerance: float | None = None
+    lenient_text: bool = False
+
+    def same(self, actual: Any, expected: Any) -> bool:
+        """Dice si dos datos simples son iguales."""
+        return not self.faults(actual, expected)
+
+    def faults(self, actual: Any, expected: Any, where: str = "") -> list[Fault]:
+        """Da las propiedades en que difieren, con el lugar; nunca muestra lo esperado."""
+        actual = _as_scalar(actual, expected)
+        if _kind(actual) != _kind(expected):
+            hint = "; ¿falta un return?" if actual is None else ""
+            text = f"{where}se esperaba {_kind(expected)} y llegó {_kind(actual)}{hint}"
+            return [Fault("type", text)]
+        if isinstance(expected, torch.Tensor):
+            return self._tensor_faults(actual, expected, where)
+        if isinstance(expected, (list, tuple)):
+            return self._list_faults(actual, expected, where)
+        if isinstance(expected, dict):
+            return self._dict_faults(actual, expected, where)
+        if float in (type(actual), type(expected)):
+            return self._float_faults(actual, expected, where)
+        if isinstance(expected, str):
+            actual, expected = self._normal(actual), self._normal(expected)
+        return [] if actual == expected else [_values_fault(where)]
+
+    def _tensor_faults(
+        self, actual: torch.Tensor, expected: torch.Tensor, where: str
+    ) -> list[Fault]:
+        if actual.shape != expected.shape:
+            found, wanted = tuple(actual.shape), tuple(expected.shape)
+            return [Fault("shape", f"{where}la forma es {found} y debería ser {wanted}")]
+        if _number_kind(actual.dtype) != _number_kind(expected.dtype):
+            text = f"{where}el dtype es {actual.dtype} y debería ser {expected.dtype}"
+            return [Fault("dtype", text)]
+        if not expected.is_floating_point():
+            equal = torch.equal(actual.long(), expected.long())
+            return [] if equal else [_values_fault(where)]
+        return self._float_tensor_faults(actual.double(), expected, where)
+
+    def _float_tensor_faults(
+        self, actual: torch.Tensor, expected: torch.Tensor, where: str
+    ) -> list[Fault]:
+        for predicate, what in ((torch.isnan, "NaN"), (torch.isinf, "infinitos")):
+            found, wanted = predicate(actual), predicate(expected)
+            if bool((found & ~wanted).any()):
+                return [Fault("finite", f"{where}hay valores {what} donde no deberían estar")]
+            if bool((wanted & ~found).any()):
+                return [Fault("finite", f"{where}faltan valores {what} donde deberían estar")]
+        limit = self.tolerance
+        if limit is None:
+            limit = _TOLERANCES.get(expected.dtype, 1e-2)
+        close = torch.isclose(actual, expected.double(), rtol=limit, atol=limit, equal_nan=True)
+        return [] if bool(close.all()) else [_values_fault(where)]
+
+    def _float_faults(self, actual: float, expected: float, where: str) -> list[Fault]:
+        limit = 1e-5 if self.tolerance is None else self.tolerance
+        left, right = (_float64(x) for x in (actual, expected))
+        return Comparison(limit)._tensor_faults(left, right, where)
+
+    def _list_faults(self, actual: list, expected: list, where: str) -> list[Fault]:
+        if len(actual) != len(expected):
+            text = f"{where}la lista tiene {len(actual)} elementos y debería tener {len(expected)}"
+            return [Fault("shape", text)]
+        return [
+            fault
+            for index, pair in enumerate(zip(actual, expected, strict=True))
+            for fault in self.faults(*pair, f"{where}en la posición {index} del resultado, ")
+        ]
+
+    def _dict_faults(self, actual: dict, expected: dict, where: str) -> list[Fault]:
+        if set(actual) != set(expected):
+            return [Fault("shape", f"{where}las claves del diccionario no son las pedidas")]
+        return [
+            fault
+            for key in expected
+            for fault in self.faults(
+                actual[key], expected[key], f"{where}en la clave «{key}» del resultado, "
+            )
+        ]
+
+    def _normal(self, text: str) -> str:
+        normal = unicodedata.normalize("NFC", text)
+        return " ".join(normal.split()).casefold() if self.lenient_text else normal
+
+
+def _values_fault(where: str) -> Fault:
+    return Fault("values", f"{where}los valores no son los esperados")
+
+
+def _float64(number: float) -> torch.Tensor:
+    try:
+        return torch.tensor(float(number), dtype=torch.float64)
+    except OverflowError:  # un entero que no cabe en un float
+        return torch.tensor(float("inf"), dtype=torch.float64)
+
+
+def _as_scalar(actual: Any, expected: Any) -> Any:
+    """Acepta un tensor sin ejes donde se espera un número o un valor lógico."""
+    if isinstance(expected, (bool, int, float)) and isinstance(actual, torch.Tensor):
+        return actual.item() if actual.ndim == 0 else actual
+    return actual
+
+
+_KINDS = {
+    bool: "un valor lógico (True o False)",
+    int: "un número",
+    float: "un número",
+    str: "un texto",
+    list: "una lista o tupla",
+    tuple: "una lista o tupla",
+    dict: "un diccionario",
+    type(None): "None",
+    torch.Tensor: "un tensor",
+}
+
+
+def _kind(value: Any) -> str:
+    """Nombra en español la clase de un dato simple."""
+    return value.kind if isinstance(value, Unsupported) else _KINDS.get(type(value), "otro objeto")
+
+
+def _number_kind(dtype: torch.dtype) -> str:
+    """Agrupa los enteros, sin importar su ancho; los de punto flotante deben coincidir."""
+    return str(dtype) if dtype == torch.bool or dtype.is_floating_point else "entero"
