@@ -65,7 +65,7 @@ def require_floating(name: str, x: Tensor) -> None:
         )
 
 
-def require_finite_beta(beta: float | Tensor) -> None:
+def require_finite_beta(beta: float | int | Tensor) -> None:
     """Rechaza β = ±∞ y NaN; una β aprendida (tensor) no se mira, para no esperar a la GPU."""
     if not isinstance(beta, Tensor) and not math.isfinite(beta):
         raise ValueError(

@@ -1,0 +1,46 @@
+"""La casa en orden: quién importa a quién, estilo y un paquete que se importa sin hacer nada."""
+
+import subprocess
+import sys
+import tomllib
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [BIN / "lint-imports", "--no-cache"],
+        [BIN / "ruff", "check"],
+        [BIN / "ruff", "format", "--check"],
+    ],
+    ids=["imports", "lint", "format"],
+)
+def test_static_checks(command):
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_importing_the_package_loads_neither_torch_nor_anything_else():
+    code = "import sys; old = set(sys.modules); import course_lib; print(*set(sys.modules) - old)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.split() == ["course_lib"]
+
+
+def test_requirements_satisfy_the_package():
+    """Cada dependencia de pyproject.toml está fijada en requirements.txt, dentro de su rango."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    pinned = [Requirement(line) for line in lines if line and line[0] not in "#-"]
+    versions = {canonicalize_name(r.name): next(iter(r.specifier)).version for r in pinned}
+    for requirement in map(Requirement, wanted):
+        version = versions[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version), f"{requirement} y {version}"
