@@ -1,0 +1,624 @@
+"""Ejercicios del capítulo «Atención» y los errores frecuentes que saben explicar."""
+
+import torch
+from torch import Tensor
+
+from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.primitives.additive import additive_scores
+from course_lib.primitives.attention import attention, attention_weights
+from course_lib.primitives.softmax import hard_argmax, soft_argmax
+
+
+# 1 · El arg max suave
+
+
+def _soft_argmax_cases(rng: torch.Generator) -> list[tuple]:
+    return [
+        (torch.randn(3, 4, generator=rng), 2.5),
+        (torch.randn(2, 5, 3, generator=rng, dtype=torch.float64), 0.5),
+        (torch.randn(4, 6, generator=rng), 0.0),
+        (100 * torch.rand(2, 3, generator=rng) + torch.tensor([[112.0], [300.0]]), 1.0),
+    ]
+
+
+SOFT_ARGMAX = Exercise(
+    name="attention.soft_argmax",
+    points=1,
+    reference=soft_argmax,
+    cases=_soft_argmax_cases,
+    gradient=True,
+    misconceptions=[
+        Misconception(
+            "wrong_axis",
+            lambda s, beta: torch.softmax(beta * s, dim=0),
+            "los pesos suman 1 por el primer eje, y deberían sumar 1 por el último: cada consulta "
+            "reparte su atención entre sus claves. Revisa `dim`.",
+        ),
+        Misconception(
+            "global_sum",
+            lambda s, beta: torch.softmax((beta * s).flatten(), dim=0).reshape(s.shape),
+            "divides por la suma de todo el tensor. Cada fila tiene su propio denominador: usa "
+            "`dim=-1, keepdim=True`.",
+        ),
+        Misconception(
+            "beta_outside",
+            lambda s, beta: beta * torch.softmax(s, dim=-1),
+            "β multiplica los pesos, y así ya no suman 1. β va dentro de la exponencial, "
+            "multiplicando las puntuaciones.",
+        ),
+        Misconception(
+            "temperature",
+            lambda s, beta: torch.softmax(s / beta, dim=-1),
+            "divides por β, como si fuera la temperatura. β es la temperatura inversa: al crecer "
+            "tiene que acercar los pesos al arg max duro.",
+        ),
+        Misconception(
+            "no_beta",
+            lambda s, beta: torch.softmax(s, dim=-1),
+            "no usas β: tus pesos son los mismos con cualquier temperatura inversa.",
+        ),
+        Misconception(
+            "no_exponential",
+            lambda s, beta: (beta * s) / (beta * s).sum(dim=-1, keepdim=True),
+            "divides las puntuaciones por su suma, sin exponencial: pueden salir pesos negativos o "
+            "una división por cero.",
+        ),
+        Misconception(
+            "overflow",
+            lambda s, beta: torch.exp(beta * s) / torch.exp(beta * s).sum(dim=-1, keepdim=True),
+            "con puntuaciones grandes la exponencial se desborda. Resta antes el máximo de cada "
+            "fila: los pesos no cambian.",
+        ),
+    ],
+)
+
+
+# 2 · El arg max duro
+
+
+def _hard_argmax_cases(rng: torch.Generator) -> list[tuple]:
+    tied = torch.randint(0, 3, (4, 7), generator=rng).double()
+    return [
+        (torch.randn(3, 5, generator=rng),),
+        (torch.tensor([[2.0, 5.0, 5.0, 1.0], [-1.0, -3.0, -1.0, -1.0], [0.0, 0.0, 0.0, 0.0]]),),
+        (tied,),
+        (torch.randn(2, 3, 4, generator=rng),),
+    ]
+
+
+def _last_maximum(scores: Tensor) -> Tensor:
+    return hard_argmax(scores.flip(-1)).flip(-1)
+
+
+def _is_maximum(scores: Tensor) -> Tensor:
+    return (scores == scores.max(dim=-1, keepdim=True).values).to(scores.dtype)
+
+
+HARD_ARGMAX = Exercise(
+    name="attention.hard_argmax",
+    points=1,
+    reference=hard_argmax,
+    cases=_hard_argmax_cases,
+    misconceptions=[
+        Misconception(
+            "all_ties",
+            _is_maximum,
+            "en un empate pones un 1 en cada máximo, y ‖a‖₀ debe ser 1. Quédate solo con el primero.",
+        ),
+        Misconception(
+            "split_ties",
+            lambda s: _is_maximum(s) / _is_maximum(s).sum(dim=-1, keepdim=True),
+            "en un empate repartes el peso. Ese es el límite del arg max suave con β → ∞, no el arg "
+            "max duro: aquí se lo lleva todo el primer máximo.",
+        ),
+        Misconception(
+            "last_maximum",
+            _last_maximum,
+            "en un empate te quedas con el último máximo, y la regla es el primero.",
+        ),
+        Misconception(
+            "index",
+            lambda s: s.argmax(dim=-1),
+            "devuelves la posición del máximo. Se pide un vector de pesos tan largo como las "
+            "puntuaciones, con un 1 en esa posición (one-hot).",
+        ),
+        Misconception(
+            "maximum",
+            lambda s: s.max(dim=-1).values,
+            "devuelves el máximo, que es una puntuación. Se pide el arg max: dónde está, escrito "
+            "como un vector de ceros y un 1.",
+        ),
+        Misconception(
+            "kept_score",
+            lambda s: hard_argmax(s) * s,
+            "en la posición elegida dejas la puntuación. Un peso duro vale 1, para que la salida sea "
+            "exactamente una de las entradas.",
+        ),
+        Misconception(
+            "integers",
+            lambda s: hard_argmax(s).long(),
+            "los pesos son enteros, y no se pueden multiplicar por valores de coma flotante. "
+            "Devuelve el mismo tipo que las puntuaciones: `.to(scores.dtype)`.",
+        ),
+        Misconception(
+            "wrong_axis",
+            lambda s: hard_argmax(s, dim=0),
+            "buscas el máximo por el primer eje. Cada fila elige una de sus columnas: `dim=-1`.",
+        ),
+    ],
+)
+
+
+# 3 · Un paso de decodificación
+
+
+def decoding_step(state: Tensor, encoder_states: Tensor) -> tuple[Tensor, Tensor]:
+    """Da los pesos `[batch, t]` y el contexto `[batch, d]` de un paso, con producto escalar."""
+    weights = attention_weights(state[:, None], encoder_states, beta=1.0)
+    return weights[:, 0], (weights @ encoder_states)[:, 0]
+
+
+def _step_with(weigh, mix=lambda weights, H: (weights[..., None] * H).sum(dim=1)):
+    """Construye un paso equivocado: `weigh` da los pesos y `mix` los aplica a los estados."""
+
+    def step(state: Tensor, encoder_states: Tensor) -> tuple[Tensor, Tensor]:
+        scores = (encoder_states * state[:, None]).sum(dim=-1)
+        weights = weigh(scores)
+        return weights, mix(weights, encoder_states)
+
+    return step
+
+
+def _softmax(scores: Tensor) -> Tensor:
+    return torch.softmax(scores, dim=-1)
+
+
+def _step_cases(rng: torch.Generator) -> list[tuple]:
+    sizes = [(2, 5, 3), (3, 2, 4), (4, 4, 4)]
+    return [
+        (torch.randn(b, d, generator=rng), torch.randn(b, t, d, generator=rng)) for b, t, d in sizes
+    ]
+
+
+def _scaled_step(state: Tensor, encoder_states: Tensor) -> tuple[Tensor, Tensor]:
+    return decoding_step(state / state.shape[-1] ** 0.5, encoder_states)
+
+
+DECODING_STEP = Exercise(
+    name="attention.decoding_step",
+    points=2,
+    reference=decoding_step,
+    cases=_step_cases,
+    gradient=True,
+    misconceptions=[
+        Misconception(
+            "plain_mean",
+            _step_with(_softmax, lambda w, H: H.mean(dim=1)),
+            "el contexto es el promedio de los estados y no depende de los pesos: la consulta no "
+            "elige nada. Multiplica cada estado por su peso antes de sumar.",
+        ),
+        Misconception(
+            "weighted_mean",
+            _step_with(_softmax, lambda w, H: (w[..., None] * H).mean(dim=1)),
+            "multiplicas por los pesos y además promedias. Los pesos ya suman 1: basta con sumar.",
+        ),
+        Misconception(
+            "plain_sum",
+            _step_with(_softmax, lambda w, H: H.sum(dim=1)),
+            "sumas los estados sin sus pesos.",
+        ),
+        Misconception(
+            "best_state",
+            _step_with(_softmax, lambda w, H: (hard_argmax(w)[..., None] * H).sum(dim=1)),
+            "el contexto es el estado de mayor peso. Eso es atención dura; se pide la suave, que "
+            "mezcla todos los estados según sus pesos.",
+        ),
+        Misconception(
+            "no_softmax",
+            _step_with(lambda s: s),
+            "usas las puntuaciones como pesos, sin normalizar: no suman 1 y pueden ser negativas.",
+        ),
+        Misconception(
+            "softmax_over_batch",
+            _step_with(lambda s: torch.softmax(s, dim=0)),
+            "softmax corre por el eje del lote: mezclas frases distintas. Los pesos deben sumar 1 "
+            "sobre los estados de cada frase (`dim=-1`).",
+        ),
+        Misconception(
+            "scaled",
+            _scaled_step,
+            "divides las puntuaciones por √d. Es la atención del Transformer; aquí la puntuación es "
+            "el producto escalar tal cual (β = 1).",
+        ),
+    ],
+)
+
+
+# 4 · La puntuación aditiva
+
+
+def _additive_with(combine, W_q_for_keys=False):
+    """Construye una puntuación aditiva equivocada: `combine` recibe proyecciones difundidas y v."""
+
+    def scores(Q: Tensor, K: Tensor, W_q: Tensor, W_k: Tensor, v: Tensor) -> Tensor:
+        if W_q_for_keys:
+            W_q, W_k = W_k, W_q
+        return combine((Q @ W_q)[..., :, None, :], (K @ W_k)[..., None, :, :], v)
+
+    return scores
+
+
+def _additive_cases(rng: torch.Generator) -> list[tuple]:
+    def draw(batch, t_q, t_k, d_q, d_k, d_hidden):
+        shapes = [(*batch, t_q, d_q), (*batch, t_k, d_k), (d_q, d_hidden), (d_k, d_hidden)]
+        return (*(torch.randn(*s, generator=rng) for s in shapes), torch.randn(d_hidden, generator=rng))
+
+    return [draw((), 3, 5, 2, 4, 6), draw((2,), 4, 3, 3, 3, 5), draw((3,), 2, 2, 4, 4, 4)]
+
+
+ADDITIVE_SCORES = Exercise(
+    name="attention.additive_scores",
+    points=2,
+    reference=additive_scores,
+    cases=_additive_cases,
+    gradient=True,
+    misconceptions=[
+        Misconception(
+            "no_tanh",
+            _additive_with(lambda q, k, v: (q + k) @ v),
+            "falta la tanh. Sin ella, v·(W_q q + W_k k) separa consulta y clave en dos sumandos: la "
+            "consulta suma lo mismo a todas las claves, y softmax lo borra.",
+        ),
+        Misconception(
+            "tanh_outside",
+            _additive_with(lambda q, k, v: torch.tanh((q + k) @ v)),
+            "aplicas la tanh después de v. La no linealidad va en la capa oculta, antes de reducir a "
+            "un número.",
+        ),
+        Misconception(
+            "tanh_each",
+            _additive_with(lambda q, k, v: (torch.tanh(q) + torch.tanh(k)) @ v),
+            "aplicas la tanh a cada proyección y después sumas. Primero se suman: la tanh tiene que "
+            "ver el par completo.",
+        ),
+        Misconception(
+            "product",
+            _additive_with(lambda q, k, v: torch.tanh(q * k) @ v),
+            "multiplicas las dos proyecciones. La puntuación aditiva las suma.",
+        ),
+        Misconception(
+            "sigmoid",
+            _additive_with(lambda q, k, v: torch.sigmoid(q + k) @ v),
+            "la no linealidad es la tangente hiperbólica, no la sigmoide.",
+        ),
+        Misconception(
+            "no_v",
+            _additive_with(lambda q, k, v: torch.tanh(q + k).sum(dim=-1)),
+            "sumas las unidades ocultas sin usar v, que es un parámetro: cada unidad tiene su peso.",
+        ),
+        Misconception(
+            "transposed",
+            lambda Q, K, W_q, W_k, v: additive_scores(Q, K, W_q, W_k, v).mT,
+            "las puntuaciones salen traspuestas: una fila por consulta y una columna por clave, "
+            "[t_q, t_k]. Revisa en qué eje insertas el de tamaño 1.",
+        ),
+        Misconception(
+            "swapped_projections",
+            _additive_with(lambda q, k, v: torch.tanh(q + k) @ v, W_q_for_keys=True),
+            "proyectas las consultas con W_k y las claves con W_q. Solo funciona cuando tienen el "
+            "mismo ancho, y entonces da otro resultado.",
+            raises=RuntimeError,
+        ),
+        Misconception(
+            "no_new_axes",
+            lambda Q, K, W_q, W_k, v: torch.tanh(Q @ W_q + K @ W_k) @ v,
+            "sumas la consulta i solo con la clave i. Hace falta todo par: inserta un eje en cada "
+            "proyección para que la suma se difunda a [t_q, t_k, d].",
+            raises=RuntimeError,
+        ),
+    ],
+)
+
+
+# 5 · De columnas a filas
+
+
+def attention_columns(X: Tensor, beta: float) -> Tensor:
+    """Autoatención sin parámetros con un vector por columna: H = X A, con X y H `[..., n, t]`."""
+    return attention(X.mT, X.mT, X.mT, beta=beta).mT
+
+
+def _columns_cases(rng: torch.Generator) -> list[tuple]:
+    return [
+        (torch.randn(2, 5, generator=rng), 0.7),
+        (torch.randn(4, 3, generator=rng, dtype=torch.float64), 1.5),
+        (torch.randn(3, 2, 4, generator=rng), 0.4),
+        (torch.randn(4, 4, generator=rng), 0.9),
+    ]
+
+
+COLUMNS = Exercise(
+    name="attention.columns",
+    points=2,
+    reference=attention_columns,
+    cases=_columns_cases,
+    gradient=True,
+    misconceptions=[
+        Misconception(
+            "row_softmax",
+            lambda X, beta: X @ torch.softmax(beta * X.mT @ X, dim=-1),
+            "suman 1 las filas de A, pero la columna j de H = X A usa la columna j de A: son las "
+            "columnas las que deben sumar 1 (o, lo que es igual, usas Aᵀ).",
+        ),
+        Misconception(
+            "mixes_coordinates",
+            lambda X, beta: torch.softmax(beta * X @ X.mT, dim=-1) @ X,
+            "X Xᵀ compara coordenadas, no vectores: esa es la fórmula para filas aplicada a columnas. "
+            "Con vectores en columnas, las puntuaciones son Xᵀ X, de forma [t, t].",
+        ),
+        Misconception(
+            "not_transposed_back",
+            lambda X, beta: attention_columns(X, beta).mT,
+            "calculas bien con filas, pero no vuelves a trasponer: H tiene una columna por entrada, "
+            "como X.",
+        ),
+        Misconception(
+            "no_beta",
+            lambda X, beta: attention_columns(X, 1.0),
+            "no usas β.",
+        ),
+        Misconception(
+            "default_beta",
+            lambda X, beta: attention_columns(X, X.shape[-2] ** -0.5),
+            "usas β = 1/√n, que es el valor por defecto de la biblioteca, y no el β que se recibe.",
+        ),
+        Misconception(
+            "wrong_order",
+            lambda X, beta: torch.softmax(beta * X.mT @ X, dim=-2) @ X,
+            "A multiplica por la izquierda: A X es la fórmula para filas. Con vectores en columnas "
+            "es X A.",
+            raises=RuntimeError,
+        ),
+    ],
+)
+
+
+# 6 · El error de la máscara
+
+
+def masked_attention(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float) -> Tensor:
+    """Atención suave que solo ve donde `mask` es verdadera; ceros para quien no ve nada."""
+    return attention(Q, K, V, beta=beta, mask=mask)
+
+
+def _masked_with(fill: float, *, after=lambda A, mask: A):
+    """Construye una máscara equivocada: `fill` antes de softmax, `after` después."""
+
+    def masked(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float) -> Tensor:
+        scores = (beta * Q @ K.mT).masked_fill(~mask, fill)
+        return after(torch.softmax(scores, dim=-1), mask) @ V
+
+    return masked
+
+
+def _renormalised(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float) -> Tensor:
+    A = torch.softmax(beta * Q @ K.mT, dim=-1).masked_fill(~mask, 0.0)
+    return (A / A.sum(dim=-1, keepdim=True)) @ V
+
+
+def _masked_after(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float) -> Tensor:
+    return torch.softmax(beta * Q @ K.mT, dim=-1).masked_fill(~mask, 0.0) @ V
+
+
+def _masked_cases(rng: torch.Generator) -> list[tuple]:
+    def draw(*shape, dtype=torch.float32):
+        return torch.randn(*shape, generator=rng, dtype=dtype)
+
+    padding = torch.tensor([[[True, True, False, True]], [[False, True, True, False]]])
+    blind = torch.tensor([[True, False, True], [False, False, False], [False, True, False]])
+    loud = draw(4, 3)
+    loud[1] = 60.0
+    visible = torch.tensor([[True, False, True, True], [True, False, True, False]])
+    return [
+        (draw(2, 3, 5), draw(2, 4, 5), draw(2, 4, 2), padding, 0.6),
+        (draw(3, 4), draw(3, 4), draw(3, 3), blind, 1.4),
+        (draw(2, 3).abs() + 1, loud, draw(4, 5), visible, 1.0),
+        (
+            draw(2, 3, dtype=torch.float64),
+            draw(4, 3, dtype=torch.float64),
+            draw(4, 2, dtype=torch.float64),
+            torch.ones(2, 4, dtype=torch.bool),
+            0.3,
+        ),
+    ]
+
+
+MASKED_ATTENTION = Exercise(
+    name="attention.masked_attention",
+    points=2,
+    reference=masked_attention,
+    cases=_masked_cases,
+    gradient=True,
+    misconceptions=[
+        Misconception(
+            "mask_after_softmax",
+            _masked_after,
+            "el fallo sigue ahí: ocultas después de softmax, y los pesos que quedan ya no suman 1. "
+            "Oculta las puntuaciones, antes de normalizar.",
+        ),
+        Misconception(
+            "zero_score",
+            _masked_with(0.0),
+            "una puntuación 0 no oculta: e⁰ = 1, y la clave sigue recibiendo peso. La puntuación de "
+            "lo oculto debe ser la menor posible.",
+        ),
+        Misconception(
+            "zero_score_and_weight",
+            _masked_with(0.0, after=lambda A, mask: A.masked_fill(~mask, 0.0)),
+            "anulas el peso de lo oculto, pero antes entró en el denominador con puntuación 0 "
+            "(e⁰ = 1): los pesos que quedan no suman 1.",
+        ),
+        Misconception(
+            "inverted",
+            lambda Q, K, V, mask, beta: masked_attention(Q, K, V, ~mask, beta),
+            "la máscara está al revés: True significa visible.",
+        ),
+        Misconception(
+            "nan_rows",
+            _masked_with(-torch.inf),
+            "una consulta que no puede ver nada da NaN (0/0). Debe recibir ceros: con −∞ en toda la "
+            "fila no queda denominador.",
+        ),
+        Misconception(
+            "blind_sees_all",
+            _masked_with(torch.finfo(torch.float32).min),
+            "la consulta que no puede ver nada recibe el promedio de todos los valores, también de "
+            "los ocultos. Debe recibir ceros.",
+        ),
+        Misconception(
+            "renormalised",
+            _renormalised,
+            "renormalizar después de softmax falla cuando lo oculto tenía casi todo el peso (o todo): "
+            "queda 0/0. Oculta antes de softmax.",
+        ),
+    ],
+)
+
+
+# 7 · Leer una gráfica
+
+READ_PLOT = Exercise(
+    name="attention.read_plot",
+    points=1,
+    reference={"A": 1, "B": 2, "C": 4},
+    cases=no_inputs,
+    misconceptions=[
+        Misconception(
+            "bits",
+            {"A": 0, "B": 1, "C": 2},
+            "esa es la altura a la que se queda cada curva, en bits. Una entropía de b bits es la de "
+            "un reparto igual entre 2ᵇ claves.",
+        ),
+        Misconception(
+            "number_of_keys",
+            {"A": 8, "B": 8, "C": 8},
+            "eso es lo que se lee en β = 0, donde todas las claves pesan igual. Los empates se leen "
+            "donde β es grande.",
+        ),
+        Misconception(
+            "initial_bits",
+            {"A": 3, "B": 3, "C": 3},
+            "esa es la altura con β = 0. Mira a qué altura se queda cada curva cuando β es grande.",
+        ),
+        Misconception(
+            "reversed",
+            {"A": 4, "B": 2, "C": 1},
+            "al revés: cuanto más repartido queda el peso, más alta se queda la curva.",
+        ),
+        Misconception(
+            "doubled_bits",
+            {"A": 0, "B": 2, "C": 4},
+            "lees bien B y C, pero un reparto siempre tiene al menos una clave. Si el peso está en "
+            "una sola, la entropía es log₂ 1.",
+        ),
+    ],
+)
+
+
+# 8 · Entre la dura y la suave
+
+
+def top_k_weights(scores: Tensor, k: int, beta: float) -> Tensor:
+    """Arg max suave entre las k puntuaciones mayores (en un empate, las primeras) y cero fuera."""
+    return soft_argmax(scores.masked_fill(~_top_k(scores, k), -torch.inf), beta)
+
+
+def _top_k(scores: Tensor, k: int, descending: bool = True) -> Tensor:
+    """Dice cuáles son las k puntuaciones mayores; en un empate, las primeras."""
+    order = scores.argsort(dim=-1, descending=descending, stable=True)
+    return torch.zeros_like(scores, dtype=torch.bool).scatter(-1, order[..., :k], True)
+
+
+def _over_threshold(scores: Tensor, k: int, beta: float) -> Tensor:
+    threshold = scores.sort(dim=-1, descending=True).values[..., k - 1 : k]
+    return soft_argmax(scores.masked_fill(scores < threshold, -torch.inf), beta)
+
+
+def _top_k_cases(rng: torch.Generator) -> list[tuple]:
+    tied = torch.tensor([[1.0, 2.0, 2.0, 0.5, 2.0], [3.0, 1.0, 1.0, 1.0, -1.0]])
+    return [
+        (torch.randn(3, 5, generator=rng), 2, 1.7),
+        (tied, 2, 0.6),
+        (tied, 1, 0.8),
+        (torch.randn(2, 3, 4, generator=rng, dtype=torch.float64), 4, 0.4),
+        (torch.randn(2, 4, 6, generator=rng), 3, 2.2),
+    ]
+
+
+TOP_K_WEIGHTS = Exercise(
+    name="attention.top_k_weights",
+    points=3,
+    reference=top_k_weights,
+    cases=_top_k_cases,
+    gradient=True,
+    misconceptions=[
+        Misconception(
+            "not_renormalised",
+            lambda s, k, beta: soft_argmax(s, beta).masked_fill(~_top_k(s, k), 0.0),
+            "los pesos no suman 1: borras los pequeños después de softmax. Elige primero las k "
+            "claves y reparte después entre ellas.",
+        ),
+        Misconception(
+            "threshold",
+            _over_threshold,
+            "en los empates quedan más de k pesos: comparas con la k-ésima puntuación, y la igualan "
+            "varias. Elige posiciones, no valores.",
+        ),
+        Misconception(
+            "zeroed_scores",
+            lambda s, k, beta: soft_argmax(s.masked_fill(~_top_k(s, k), 0.0), beta),
+            "a las claves descartadas les pones puntuación 0, y e⁰ = 1: siguen recibiendo peso.",
+        ),
+        Misconception(
+            "uniform",
+            lambda s, k, beta: _top_k(s, k).to(s.dtype) / k,
+            "repartes a partes iguales entre las k elegidas. Los pesos deben seguir dependiendo de "
+            "las puntuaciones.",
+        ),
+        Misconception(
+            "last_ties",
+            lambda s, k, beta: top_k_weights(s.flip(-1), k, beta).flip(-1),
+            "en un empate te quedas con las últimas, y la regla es las primeras (así k = 1 coincide "
+            "con el arg max duro).",
+        ),
+        Misconception(
+            "smallest",
+            lambda s, k, beta: soft_argmax(
+                s.masked_fill(~_top_k(s, k, descending=False), -torch.inf), beta
+            ),
+            "te quedas con las k puntuaciones menores. Revisa el sentido del orden.",
+        ),
+        Misconception(
+            "no_beta",
+            lambda s, k, beta: top_k_weights(s, k, 1.0),
+            "no usas β.",
+        ),
+        Misconception(
+            "wrong_axis",
+            lambda s, k, beta: top_k_weights(s.mT, k, beta).mT,
+            "eliges y normalizas por el penúltimo eje. Cada fila reparte entre sus columnas: `dim=-1`.",
+        ),
+    ],
+)
+
+
+EXERCISES = (
+    SOFT_ARGMAX,
+    HARD_ARGMAX,
+    DECODING_STEP,
+    ADDITIVE_SCORES,
+    COLUMNS,
+    MASKED_ATTENTION,
+    READ_PLOT,
+    TOP_K_WEIGHTS,
+)
