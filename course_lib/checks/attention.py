@@ -8,7 +8,6 @@ from course_lib.primitives.additive import additive_scores
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.softmax import hard_argmax, soft_argmax
 
-
 # 1 · El arg max suave
 
 
@@ -31,8 +30,8 @@ SOFT_ARGMAX = Exercise(
         Misconception(
             "wrong_axis",
             lambda s, beta: torch.softmax(beta * s, dim=0),
-            "los pesos suman 1 por el primer eje, y deberían sumar 1 por el último: cada consulta "
-            "reparte su atención entre sus claves. Revisa `dim`.",
+            "los pesos suman 1 por el primer eje, y deberían sumar 1 por el último: cada "
+            "consulta reparte su atención entre sus claves. Revisa `dim`.",
         ),
         Misconception(
             "global_sum",
@@ -60,8 +59,8 @@ SOFT_ARGMAX = Exercise(
         Misconception(
             "no_exponential",
             lambda s, beta: (beta * s) / (beta * s).sum(dim=-1, keepdim=True),
-            "divides las puntuaciones por su suma, sin exponencial: pueden salir pesos negativos o "
-            "una división por cero.",
+            "divides las puntuaciones por su suma, sin exponencial: pueden salir pesos negativos "
+            "o una división por cero.",
         ),
         Misconception(
             "overflow",
@@ -103,13 +102,14 @@ HARD_ARGMAX = Exercise(
         Misconception(
             "all_ties",
             _is_maximum,
-            "en un empate pones un 1 en cada máximo, y ‖a‖₀ debe ser 1. Quédate solo con el primero.",
+            "en un empate pones un 1 en cada máximo, y ‖a‖₀ debe ser 1. Quédate solo con el "
+            "primero.",
         ),
         Misconception(
             "split_ties",
             lambda s: _is_maximum(s) / _is_maximum(s).sum(dim=-1, keepdim=True),
-            "en un empate repartes el peso. Ese es el límite del arg max suave con β → ∞, no el arg "
-            "max duro: aquí se lo lleva todo el primer máximo.",
+            "en un empate repartes el peso. Ese es el límite del arg max suave con β → ∞, no el "
+            "arg max duro: aquí se lo lleva todo el primer máximo.",
         ),
         Misconception(
             "last_maximum",
@@ -131,8 +131,8 @@ HARD_ARGMAX = Exercise(
         Misconception(
             "kept_score",
             lambda s: hard_argmax(s) * s,
-            "en la posición elegida dejas la puntuación. Un peso duro vale 1, para que la salida sea "
-            "exactamente una de las entradas.",
+            "en la posición elegida dejas la puntuación. Un peso duro vale 1, para que la salida "
+            "sea exactamente una de las entradas.",
         ),
         Misconception(
             "integers",
@@ -221,14 +221,14 @@ DECODING_STEP = Exercise(
         Misconception(
             "softmax_over_batch",
             _step_with(lambda s: torch.softmax(s, dim=0)),
-            "softmax corre por el eje del lote: mezclas frases distintas. Los pesos deben sumar 1 "
-            "sobre los estados de cada frase (`dim=-1`).",
+            "softmax corre por el eje del lote: mezclas frases distintas. Los pesos deben sumar "
+            "1 sobre los estados de cada frase (`dim=-1`).",
         ),
         Misconception(
             "scaled",
             _scaled_step,
-            "divides las puntuaciones por √d. Es la atención del Transformer; aquí la puntuación es "
-            "el producto escalar tal cual (β = 1).",
+            "divides las puntuaciones por √d. Es la atención del Transformer; aquí la puntuación "
+            "es el producto escalar tal cual (β = 1).",
         ),
     ],
 )
@@ -251,7 +251,10 @@ def _additive_with(combine, W_q_for_keys=False):
 def _additive_cases(rng: torch.Generator) -> list[tuple]:
     def draw(batch, t_q, t_k, d_q, d_k, d_hidden):
         shapes = [(*batch, t_q, d_q), (*batch, t_k, d_k), (d_q, d_hidden), (d_k, d_hidden)]
-        return (*(torch.randn(*s, generator=rng) for s in shapes), torch.randn(d_hidden, generator=rng))
+        return (
+            *(torch.randn(*s, generator=rng) for s in shapes),
+            torch.randn(d_hidden, generator=rng),
+        )
 
     return [draw((), 3, 5, 2, 4, 6), draw((2,), 4, 3, 3, 3, 5), draw((3,), 2, 2, 4, 4, 4)]
 
@@ -266,20 +269,20 @@ ADDITIVE_SCORES = Exercise(
         Misconception(
             "no_tanh",
             _additive_with(lambda q, k, v: (q + k) @ v),
-            "falta la tanh. Sin ella, v·(W_q q + W_k k) separa consulta y clave en dos sumandos: la "
-            "consulta suma lo mismo a todas las claves, y softmax lo borra.",
+            "falta la tanh. Sin ella, v·(W_q q + W_k k) separa consulta y clave en dos sumandos: "
+            "la consulta suma lo mismo a todas las claves, y softmax lo borra.",
         ),
         Misconception(
             "tanh_outside",
             _additive_with(lambda q, k, v: torch.tanh((q + k) @ v)),
-            "aplicas la tanh después de v. La no linealidad va en la capa oculta, antes de reducir a "
-            "un número.",
+            "aplicas la tanh después de v. La no linealidad va en la capa oculta, antes de "
+            "reducir a un número.",
         ),
         Misconception(
             "tanh_each",
             _additive_with(lambda q, k, v: (torch.tanh(q) + torch.tanh(k)) @ v),
-            "aplicas la tanh a cada proyección y después sumas. Primero se suman: la tanh tiene que "
-            "ver el par completo.",
+            "aplicas la tanh a cada proyección y después sumas. Primero se suman: la tanh tiene "
+            "que ver el par completo.",
         ),
         Misconception(
             "product",
@@ -294,7 +297,8 @@ ADDITIVE_SCORES = Exercise(
         Misconception(
             "no_v",
             _additive_with(lambda q, k, v: torch.tanh(q + k).sum(dim=-1)),
-            "sumas las unidades ocultas sin usar v, que es un parámetro: cada unidad tiene su peso.",
+            "sumas las unidades ocultas sin usar v, que es un parámetro: cada unidad tiene su "
+            "peso.",
         ),
         Misconception(
             "transposed",
@@ -305,15 +309,15 @@ ADDITIVE_SCORES = Exercise(
         Misconception(
             "swapped_projections",
             _additive_with(lambda q, k, v: torch.tanh(q + k) @ v, W_q_for_keys=True),
-            "proyectas las consultas con W_k y las claves con W_q. Solo funciona cuando tienen el "
-            "mismo ancho, y entonces da otro resultado.",
+            "proyectas las consultas con W_k y las claves con W_q. Solo funciona cuando tienen "
+            "el mismo ancho, y entonces da otro resultado.",
             raises=RuntimeError,
         ),
         Misconception(
             "no_new_axes",
             lambda Q, K, W_q, W_k, v: torch.tanh(Q @ W_q + K @ W_k) @ v,
-            "sumas la consulta i solo con la clave i. Hace falta todo par: inserta un eje en cada "
-            "proyección para que la suma se difunda a [t_q, t_k, d].",
+            "sumas la consulta i solo con la clave i. Hace falta todo par: inserta un eje en "
+            "cada proyección para que la suma se difunda a [t_q, t_k, d].",
             raises=RuntimeError,
         ),
     ],
@@ -353,14 +357,14 @@ COLUMNS = Exercise(
         Misconception(
             "mixes_coordinates",
             lambda X, beta: torch.softmax(beta * X @ X.mT, dim=-1) @ X,
-            "X Xᵀ compara coordenadas, no vectores: esa es la fórmula para filas aplicada a columnas. "
-            "Con vectores en columnas, las puntuaciones son Xᵀ X, de forma [t, t].",
+            "X Xᵀ compara coordenadas, no vectores: esa es la fórmula para filas aplicada a "
+            "columnas. Con vectores en columnas, las puntuaciones son Xᵀ X, de forma [t, t].",
         ),
         Misconception(
             "not_transposed_back",
             lambda X, beta: attention_columns(X, beta).mT,
-            "calculas bien con filas, pero no vuelves a trasponer: H tiene una columna por entrada, "
-            "como X.",
+            "calculas bien con filas, pero no vuelves a trasponer: H tiene una columna por "
+            "entrada, como X.",
         ),
         Misconception(
             "no_beta",
@@ -375,8 +379,8 @@ COLUMNS = Exercise(
         Misconception(
             "wrong_order",
             lambda X, beta: torch.softmax(beta * X.mT @ X, dim=-2) @ X,
-            "A multiplica por la izquierda: A X es la fórmula para filas. Con vectores en columnas "
-            "es X A.",
+            "A multiplica por la izquierda: A X es la fórmula para filas. Con vectores en "
+            "columnas es X A.",
             raises=RuntimeError,
         ),
     ],
@@ -443,14 +447,14 @@ MASKED_ATTENTION = Exercise(
         Misconception(
             "mask_after_softmax",
             _masked_after,
-            "el fallo sigue ahí: ocultas después de softmax, y los pesos que quedan ya no suman 1. "
-            "Oculta las puntuaciones, antes de normalizar.",
+            "el fallo sigue ahí: ocultas después de softmax, y los pesos que quedan ya no suman "
+            "1. Oculta las puntuaciones, antes de normalizar.",
         ),
         Misconception(
             "zero_score",
             _masked_with(0.0),
-            "una puntuación 0 no oculta: e⁰ = 1, y la clave sigue recibiendo peso. La puntuación de "
-            "lo oculto debe ser la menor posible.",
+            "una puntuación 0 no oculta: e⁰ = 1, y la clave sigue recibiendo peso. La puntuación "
+            "de lo oculto debe ser la menor posible.",
         ),
         Misconception(
             "zero_score_and_weight",
@@ -466,20 +470,20 @@ MASKED_ATTENTION = Exercise(
         Misconception(
             "nan_rows",
             _masked_with(-torch.inf),
-            "una consulta que no puede ver nada da NaN (0/0). Debe recibir ceros: con −∞ en toda la "
-            "fila no queda denominador.",
+            "una consulta que no puede ver nada da NaN (0/0). Debe recibir ceros: con −∞ en toda "
+            "la fila no queda denominador.",
         ),
         Misconception(
             "blind_sees_all",
             _masked_with(torch.finfo(torch.float32).min),
-            "la consulta que no puede ver nada recibe el promedio de todos los valores, también de "
-            "los ocultos. Debe recibir ceros.",
+            "la consulta que no puede ver nada recibe el promedio de todos los valores, también "
+            "de los ocultos. Debe recibir ceros.",
         ),
         Misconception(
             "renormalised",
             _renormalised,
-            "renormalizar después de softmax falla cuando lo oculto tenía casi todo el peso (o todo): "
-            "queda 0/0. Oculta antes de softmax.",
+            "renormalizar después de softmax falla cuando lo oculto tenía casi todo el peso (o "
+            "todo): queda 0/0. Oculta antes de softmax.",
         ),
     ],
 )
@@ -496,14 +500,14 @@ READ_PLOT = Exercise(
         Misconception(
             "bits",
             {"A": 0, "B": 1, "C": 2},
-            "esa es la altura a la que se queda cada curva, en bits. Una entropía de b bits es la de "
-            "un reparto igual entre 2ᵇ claves.",
+            "esa es la altura a la que se queda cada curva, en bits. Una entropía de b bits es "
+            "la de un reparto igual entre 2ᵇ claves.",
         ),
         Misconception(
             "number_of_keys",
             {"A": 8, "B": 8, "C": 8},
-            "eso es lo que se lee en β = 0, donde todas las claves pesan igual. Los empates se leen "
-            "donde β es grande.",
+            "eso es lo que se lee en β = 0, donde todas las claves pesan igual. Los empates se "
+            "leen donde β es grande.",
         ),
         Misconception(
             "initial_bits",
@@ -518,8 +522,8 @@ READ_PLOT = Exercise(
         Misconception(
             "doubled_bits",
             {"A": 0, "B": 2, "C": 4},
-            "lees bien B y C, pero un reparto siempre tiene al menos una clave. Si el peso está en "
-            "una sola, la entropía es log₂ 1.",
+            "lees bien B y C, pero un reparto siempre tiene al menos una clave. Si el peso está "
+            "en una sola, la entropía es log₂ 1.",
         ),
     ],
 )
@@ -571,8 +575,8 @@ TOP_K_WEIGHTS = Exercise(
         Misconception(
             "threshold",
             _over_threshold,
-            "en los empates quedan más de k pesos: comparas con la k-ésima puntuación, y la igualan "
-            "varias. Elige posiciones, no valores.",
+            "en los empates quedan más de k pesos: comparas con la k-ésima puntuación, y la "
+            "igualan varias. Elige posiciones, no valores.",
         ),
         Misconception(
             "zeroed_scores",
@@ -582,14 +586,14 @@ TOP_K_WEIGHTS = Exercise(
         Misconception(
             "uniform",
             lambda s, k, beta: _top_k(s, k).to(s.dtype) / k,
-            "repartes a partes iguales entre las k elegidas. Los pesos deben seguir dependiendo de "
-            "las puntuaciones.",
+            "repartes a partes iguales entre las k elegidas. Los pesos deben seguir dependiendo "
+            "de las puntuaciones.",
         ),
         Misconception(
             "last_ties",
             lambda s, k, beta: top_k_weights(s.flip(-1), k, beta).flip(-1),
-            "en un empate te quedas con las últimas, y la regla es las primeras (así k = 1 coincide "
-            "con el arg max duro).",
+            "en un empate te quedas con las últimas, y la regla es las primeras (así k = 1 "
+            "coincide con el arg max duro).",
         ),
         Misconception(
             "smallest",
@@ -606,7 +610,8 @@ TOP_K_WEIGHTS = Exercise(
         Misconception(
             "wrong_axis",
             lambda s, k, beta: top_k_weights(s.mT, k, beta).mT,
-            "eliges y normalizas por el penúltimo eje. Cada fila reparte entre sus columnas: `dim=-1`.",
+            "eliges y normalizas por el penúltimo eje. Cada fila reparte entre sus columnas: "
+            "`dim=-1`.",
         ),
     ],
 )
