@@ -1,0 +1,70 @@
+"""Qué páginas tiene el sitio: la parte «Soluciones» se puede dejar fuera, y ninguna se pierde en silencio."""
+
+import os
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+SOLUTIONS = "solutions/"
+
+
+def solutions_included(config) -> bool:
+    """El interruptor de _config.yml; COURSE_SOLUTIONS, que escribe `make site SOLUTIONS=0`, manda."""
+    value = os.environ.get("COURSE_SOLUTIONS") or config.course_include_solutions
+    return str(value).lower() not in {"0", "false", "no"}
+
+
+def leave_out_solutions(app: Sphinx, config) -> None:
+    config.course_include_solutions = solutions_included(config)
+    if config.course_include_solutions:
+        return
+    site_map = config.external_site_map
+    for document in site_map.values():
+        for subtree in list(document.subtrees):
+            subtree.items = [item for item in subtree.items if not str(item).startswith(SOLUTIONS)]
+            if not subtree.items:
+                document.subtrees.remove(subtree)
+    for docname in [name for name in site_map if name.startswith(SOLUTIONS)]:
+        del site_map[docname]
+    config.exclude_patterns.append(f"{SOLUTIONS}**")
+
+
+def keep_text_of_left_out(app: Sphinx, env, node, contnode):
+    """Un enlace a una solución que no está en el sitio queda como texto, sin advertencia."""
+    target = node.get("reftarget", "").lstrip("/")
+    if not env.config.course_include_solutions and target.startswith(SOLUTIONS):
+        return contnode if isinstance(contnode, nodes.Node) else nodes.Text(target)
+    return None
+
+
+def warnings_fail(app: Sphinx) -> None:
+    """Con cualquier advertencia el comando termina en error, después de mostrarlas todas."""
+    app.keep_going = app.config.course_strict
+
+
+def count_pages(app: Sphinx, exception: Exception | None) -> None:
+    """Compara las páginas hechas con las del índice."""
+    if exception is not None or app.builder.name != "html":
+        return
+    expected = set(app.config.external_site_map)
+    missing = sorted(n for n in expected if not Path(app.builder.get_outfilename(n)).is_file())
+    if missing:
+        raise ExtensionError(
+            f"el sitio quedó incompleto: faltan {len(missing)} de {len(expected)} páginas "
+            f"({', '.join(missing)}); revisa _toc.yml"
+        )
+    logger.info("el sitio tiene las %d páginas del índice", len(expected))
+
+
+def setup(app: Sphinx) -> None:
+    app.add_config_value("course_include_solutions", True, "env")
+    app.add_config_value("course_strict", True, "")
+    # sphinx-external-toc lee el índice con prioridad 900.
+    app.connect("config-inited", leave_out_solutions, priority=950)
+    app.connect("missing-reference", keep_text_of_left_out)
+    app.connect("builder-inited", warnings_fail)
+    app.connect("build-finished", count_pages)

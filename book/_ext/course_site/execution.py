@@ -1,0 +1,228 @@
+"""Ejecución de los capítulos: solo los que cambiaron, varios a la vez y antes de leer ninguno.
+
+myst-nb sabe guardar resultados, pero los reconoce solo por el texto de las celdas. Aquí la huella de un
+capítulo incluye además las versiones fijadas y los módulos de `course_lib` que alcanza, directamente o
+no. Los resultados se dejan en la misma caché (jupyter-cache) y myst-nb ya solo los lee.
+"""
+
+import asyncio
+import json
+import os
+import re
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from myst_nb.core.read import create_nb_reader
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+STATE = "fingerprints.json"
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+# Un hilo por capítulo: varios a la vez no se estorban y las sumas dan lo mismo en toda máquina.
+ONE_THREAD = {
+    name: "1"
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+}
+
+
+@dataclass
+class Chapter:
+    """Un cuaderno en texto que se ejecuta al construir el sitio."""
+
+    docname: str
+    path: Path
+    notebook: object
+    inputs: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    error: str | None = None
+
+    @property
+    def topic(self) -> str:
+        return PurePosixPath(self.docname).name
+
+
+def execute_stale(app: Sphinx) -> None:
+    """Ejecuta los capítulos cuya huella cambió; una celda que falla detiene la construcción."""
+    app.env.course_inputs = {}
+    if app.env.mystnb_config.execution_mode != "cache":
+        return
+    root = Path(app.srcdir)
+    sys.path[:0] = [str(root)] if str(root) not in sys.path else []
+    cache = get_cache(app.env.mystnb_config.execution_cache_path)
+    state = _read_state(cache)
+    chapters = list(find_chapters(app))
+    app.env.course_inputs = {c.docname: c.inputs for c in chapters}
+    stale = [c for c in chapters if (why := _reason(c, state, cache)) and _announce(c, why)]
+    if stale:
+        asyncio.run(_run_all(stale, app.env.mystnb_config.execution_timeout, root))
+        _store(stale, state, cache)
+    _stop_on_failures(stale)
+
+
+def find_chapters(app: Sphinx):
+    """Los capítulos del índice que son cuadernos y no están excluidos de la ejecución."""
+    from .inputs import fingerprint_inputs
+
+    config = app.env.mystnb_config
+    for docname in app.config.external_site_map:
+        path = Path(app.srcdir, f"{docname}.md")
+        posix = PurePosixPath(path.as_posix())
+        if not path.is_file() or any(posix.match(p) for p in config.execution_excludepatterns):
+            continue
+        text = path.read_text(encoding="utf-8")
+        if reader := create_nb_reader(str(path), app.env.myst_config, config, text):
+            notebook = reader.read(text)
+            yield Chapter(docname, path, notebook, fingerprint_inputs(path))
+
+
+def _reason(chapter: Chapter, state: dict, cache) -> str | None:
+    """Por qué hay que ejecutar el capítulo, o None si su resultado sirve."""
+    before, now = state.get(chapter.docname), chapter.inputs
+    if before is None:
+        return "no se había ejecutado"
+    changed = [name for name in now if before.get(name) != now[name]]
+    if changed:
+        return "cambió " + ", ".join(changed)
+    if before.keys() - now.keys():
+        return "ya no usa " + ", ".join(sorted(before.keys() - now.keys()))
+    try:
+        cache.match_cache_notebook(chapter.notebook)
+    except KeyError:
+        return "su resultado ya no está guardado"
+    return None
+
+
+def _announce(chapter: Chapter, why: str) -> bool:
+    logger.info("ejecutando %s: %s", chapter.topic, why)
+    return True
+
+
+async def _run_all(chapters: list[Chapter], timeout: int, root: Path) -> None:
+    places = asyncio.Semaphore(max(1, os.cpu_count() or 1))
+    await asyncio.gather(*(_run(c, timeout, root, places) for c in chapters))
+
+
+async def _run(chapter: Chapter, timeout: int, root: Path, places: asyncio.Semaphore) -> None:
+    path = os.pathsep.join(p for p in (str(root), os.environ.get("PYTHONPATH")) if p)
+    where = {"metadata": {"path": str(chapter.path.parent)}}
+    client = NotebookClient(
+        chapter.notebook,
+        timeout=timeout,
+        resources=where,
+        record_timing=False,  # La caché compara también los metadatos de las celdas.
+        # Los avisos del núcleo sobre su conexión local no le dicen nada a quien construye el libro.
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],
+    )
+    async with places:
+        start = time.monotonic()
+        try:
+            await client.async_execute(env={**os.environ, **ONE_THREAD, "PYTHONPATH": path})
+        except Exception as error:
+            chapter.error = explain(chapter, error)
+        chapter.seconds = time.monotonic() - start
+
+
+def explain(chapter: Chapter, error: Exception) -> str:
+    """El fallo en español: archivo y línea de la celda, su código y lo que dijo Python."""
+    number, cell, line = _failed_cell(chapter)
+    where = f"{chapter.path}:{line}: la celda {number}"
+    code = "\n".join(f"    {text}" for text in cell.source.splitlines()) if cell else ""
+    if isinstance(error, CellTimeoutError):
+        what = "tardó más del tiempo permitido (execute.timeout en _config.yml)"
+    elif isinstance(error, CellExecutionError):
+        what = f"se detuvo con {error.ename}: {error.evalue}"
+        code += "\n\n" + "\n".join(_traceback(cell))
+    else:
+        what = f"no se pudo ejecutar ({type(error).__name__}: {error})"
+    return f"{where} {what}\n\n{code}"
+
+
+def _failed_cell(chapter: Chapter):
+    lines = chapter.notebook.metadata.get("source_map", [])
+    number = 0
+    cell, line = None, 1
+    for index, candidate in enumerate(chapter.notebook.cells):
+        if candidate.cell_type != "code":
+            continue
+        number, cell = number + 1, candidate
+        line = lines[index] if index < len(lines) else 1
+        failed = any(o.output_type == "error" for o in candidate.outputs)
+        if failed or (candidate.source.strip() and candidate.execution_count is None):
+            break
+    return number, cell, line
+
+
+def _traceback(cell) -> list[str]:
+    for output in cell.outputs if cell else ():
+        if output.output_type == "error":
+            return ANSI.sub("", "\n".join(output.traceback)).splitlines()
+    return []
+
+
+def _store(chapters: list[Chapter], state: dict, cache) -> None:
+    """Guarda lo que salió bien; lo que falló se volverá a ejecutar."""
+    for chapter in chapters:
+        state.pop(chapter.docname, None)
+        _forget(chapter, cache)
+        if chapter.error is None:
+            bundle = CacheBundleIn(
+                chapter.notebook, str(chapter.path), data={"execution_seconds": chapter.seconds}
+            )
+            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+            state[chapter.docname] = chapter.inputs
+            logger.info("ejecutado %s en %.1f s", chapter.topic, chapter.seconds)
+    target = Path(cache.path) / STATE
+    temporary = target.with_suffix(".tmp")
+    temporary.write_text(json.dumps(state, indent=1, sort_keys=True), encoding="utf-8")
+    temporary.replace(target)
+
+
+def _forget(chapter: Chapter, cache) -> None:
+    for record in cache.list_cache_records():
+        if record.uri == str(chapter.path):
+            cache.remove_cache(record.pk)
+
+
+def _read_state(cache) -> dict[str, dict[str, str]]:
+    try:
+        return json.loads((Path(cache.path) / STATE).read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+
+
+def _stop_on_failures(chapters: list[Chapter]) -> None:
+    errors = [c.error for c in chapters if c.error]
+    if errors:
+        for error in errors:
+            print(f"\n{error}", file=sys.stderr)
+        print("\nEl sitio no se construyó: corrige la celda y repite.", file=sys.stderr)
+        raise SystemExit(1)
+
+
+def outdated_pages(app: Sphinx, env, added, changed, removed) -> list[str]:
+    """Páginas que se leyeron con resultados anteriores y deben leerse otra vez."""
+    shown = getattr(env, "course_shown_inputs", {})
+    return [
+        name
+        for name, inputs in env.course_inputs.items()
+        if name not in added and shown.get(name) != inputs
+    ]
+
+
+def remember_shown(app: Sphinx, env) -> list[str]:
+    env.course_shown_inputs = dict(env.course_inputs)
+    return []
+
+
+def setup(app: Sphinx) -> None:
+    # Después de myst-nb, que prepara su configuración en el mismo momento.
+    app.connect("builder-inited", execute_stale, priority=900)
+    app.connect("env-get-outdated", outdated_pages)
+    app.connect("env-updated", remember_shown)
