@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from book._figures.kit import Figure, decimal
@@ -51,7 +53,7 @@ def seq2seq_bottleneck() -> Figure:
 
 def _recurrent_row(fig: Figure, centers: tuple[float, ...], y: float) -> list:
     boxes = [fig.op(cx - 38, y, 76, 36, "GRU", heavy=True) for cx in centers]
-    for left, right in zip(boxes, boxes[1:], strict=False):
+    for left, right in pairwise(boxes):
         fig.arrow(left.e, right.w_)
     return boxes
 
@@ -87,8 +89,8 @@ def attention_step() -> Figure:
         score = fig.column(cx, 226, None, [scores[index]], digits=1)
         fig.line((cx, first.bottom), score.n)
         fig.arrow(score.s, (cx, second.y))
-        fig.arrow((cx, second.bottom), (cx, 328))
         bar = fig.bar(cx - 23, 402, 46, 64 * weights[index], "weight")
+        fig.arrow((cx, second.bottom), (cx, bar.y - 22))
         fig.text(cx, bar.y - 12, decimal(weights[index]))
         fig.arrow((cx, 402), (cx, third.y))
         part = fig.column(cx, 514, "input", weights[index] * states[index])
@@ -125,7 +127,7 @@ def linear_combination() -> Figure:
         fig.text(box.cx, 84, f"$α_{index + 1}$")
         column = fig.column(left + 78, 76, "input", inputs[index], digits=1, cell=(40, 25))
         fig.text(column.cx, 60, f"$x_{index + 1}$")
-        fig.text(left + 51, 113, "·", size=fig.math)
+        fig.text(left + 51, 113, "·", size=26)
         fig.text(left + 112, 113, "+" if index < 2 else "=", size=fig.math)
     result = fig.column(430, 76, "output", weights @ inputs, digits=1)
     fig.text(result.cx, 60, "$h$")
@@ -137,7 +139,7 @@ def linear_combination() -> Figure:
     fig.text(18, 250, "Capa: $h = W x$", anchor="start", bold=True)
     matrix = fig.grid(72, 300, 3, 3, None, values=layer, digits=1, heavy=True, cell=(50, 25))
     fig.text(matrix.cx, 284, "$W$")
-    fig.text(243, matrix.cy, "·", size=fig.math)
+    fig.text(243, matrix.cy, "·", size=26)
     given = fig.column(287, 300, "input", inputs[0], digits=1)
     fig.text(given.cx, 284, "$x$")
     fig.text(337, matrix.cy, "=", size=fig.math)
@@ -249,4 +251,10 @@ def _score(fig: Figure, cx: float, start: tuple[float, float]) -> None:
     fig.arrow(start, cell.n)
 
 
-FIGURES = (seq2seq_bottleneck, attention_step, linear_combination, hard_soft, additive_multiplicative)
+FIGURES = (
+    seq2seq_bottleneck,
+    attention_step,
+    linear_combination,
+    hard_soft,
+    additive_multiplicative,
+)

@@ -1,8 +1,8 @@
 """Taller de dibujo: vectores, matrices, operaciones y flechas del lenguaje visual del curso.
 
 Un vector es una columna de celdas; una matriz, una cuadrícula con sus ejes escritos al lado; una
-operación, una caja redondeada; un parámetro entrenable lleva contorno grueso; lo oculto va en gris y
-rayado. Líneas y texto son `currentColor`: el diagrama sigue al tema claro u oscuro de la página.
+operación, una caja redondeada; un parámetro entrenable lleva contorno grueso; lo oculto va en gris
+y rayado. Líneas y texto son `currentColor`: el diagrama sigue al tema claro u oscuro de la página.
 
 El texto admite fórmulas entre signos de dólar: `"la consulta $q_2$"`. Dentro de ellas `_` y `^`
 bajan y suben, y las comillas simples ponen letra recta: `$'softmax'(βQK^⊤)$`.
@@ -120,8 +120,8 @@ class Figure:
     # --- texto -------------------------------------------------------------------------------
 
     def text(
-        self, x: float, y: float, content: str, *, size: float | None = None, anchor: str = "middle",
-        bold: bool = False,
+        self, x: float, y: float, content: str, *, size: float | None = None,
+        anchor: str = "middle", bold: bool = False,
     ) -> None:
         """Texto cuyas líneas quedan centradas verticalmente en `y`."""
         size = size or self.body
@@ -173,17 +173,22 @@ class Figure:
     def grid(
         self, x: float, y: float, rows: int, cols: int, role: str | None, *,
         cell: tuple[float, float] = (44, 27), values: Any = None, digits: int = 2,
-        heavy: bool = False, hidden: Any = None, shade: bool = False,
-        size: float | None = None,
+        heavy: bool = False, hidden: Any = None, shade: Any = None,
+        row: int | None = None, size: float | None = None,
     ) -> Box:
-        """Matriz `rows`×`cols` con esquina en `(x, y)`; `shade` tiñe según el valor (de 0 a 1)."""
+        """Matriz `rows`×`cols` con esquina en `(x, y)`.
+
+        `shade` tiñe cada celda según un valor de 0 a 1; `row` destaca una fila.
+        """
         w, h = cell
         box = Box(x, y, w * cols, h * rows)
         for i in range(rows):
             for j in range(cols):
                 masked = hidden is not None and bool(hidden[i][j])
                 value = None if values is None else values[i][j]
-                opacity = 0.1 + 0.75 * float(value) if shade and value is not None else 0.3
+                opacity = 0.3 if row is None else 0.65 if row == i else 0.16
+                if shade is not None:
+                    opacity = 0.08 + 0.7 * float(shade[i][j])
                 self._cell(Box(x + j * w, y + i * h, w, h), role, opacity, masked)
                 if value is not None and not masked:
                     shown = value if isinstance(value, str) else decimal(float(value), digits)
@@ -249,7 +254,7 @@ class Figure:
         attributes = {"cx": number(cx), "cy": number(cy), "r": number(radius), "fill": "none"}
         attributes |= {"stroke": "currentColor", "stroke-width": "1.4"}
         self._items.append(ET.Element("circle", attributes))
-        self.text(cx, cy, label, size=self.math)
+        self.text(cx, cy, label, size=26)
         return Box(cx - radius, cy - radius, 2 * radius, 2 * radius)
 
     def arrow(
@@ -282,7 +287,11 @@ class Figure:
 
     def bar(self, x: float, bottom: float, w: float, h: float, role: str) -> Box:
         """Barra que crece hacia arriba desde `bottom`."""
-        box = Box(x, bottom - h, w, h)
+        return self.hbar(x, bottom - h, w, h, role)
+
+    def hbar(self, x: float, y: float, w: float, h: float, role: str) -> Box:
+        """Barra con esquina superior izquierda en `(x, y)`."""
+        box = Box(x, y, w, h)
         style = self._rect(box, fill=PALETTE[role], fill_opacity=0.75)
         style |= {"stroke": "currentColor", "stroke-width": "1"}
         self._items.append(ET.Element("rect", style))
@@ -328,11 +337,10 @@ class Figure:
         title.text = self._title
         desc = ET.Element("desc", {"id": f"{self.name}-desc"})
         desc.text = self._desc
-        opening, closing = ET.tostring(root, encoding="unicode").replace(" />", "></svg>").split("</")
-        lines = [opening]
-        for element in [title, desc, *self._definitions(), *self._items]:
-            lines.append(ET.tostring(element, encoding="unicode"))
-        return "\n".join([*lines, f"</{closing}"]) + "\n"
+        opening = ET.tostring(root, encoding="unicode").replace(" />", ">")
+        elements = [title, desc, *self._definitions(), *self._items]
+        lines = [ET.tostring(element, encoding="unicode") for element in elements]
+        return "\n".join([opening, *lines, "</svg>\n"])
 
     def _definitions(self) -> list[ET.Element]:
         defs = ET.Element("defs")

@@ -1,3 +1,213 @@
-"""Diagramas."""
+"""Diagramas del capítulo de autoatención: «El gato come», con los mismos números en todos."""
 
-FIGURES = ()
+from __future__ import annotations
+
+import numpy as np
+
+from book._figures.attention import softmax
+from book._figures.kit import Box, Figure, decimal
+
+EMBEDDINGS = {
+    "El": [0.5, -0.5, -0.3],
+    "gato": [-0.1, -0.6, 1.2],
+    "come": [0.9, 0.5, 1.2],
+    "duerme": [1.2, 0.2, -0.5],
+    "mucho": [-0.6, 0.8, -0.4],
+    "pescado": [1.1, 0.2, 0.2],
+}
+W_Q = np.array([[0.3, 0.4], [-0.9, 0.6], [0.1, -0.5]])
+W_K = np.array([[0.4, -0.2], [0.0, -0.7], [-0.6, -1.0]])
+W_V = np.array([[-0.8, -0.7], [-0.2, -0.3], [0.0, 1.0]])
+
+
+def embed(sentence: str) -> np.ndarray:
+    return np.array([EMBEDDINGS[word] for word in sentence.split()])
+
+
+def scaled_scores(inputs: np.ndarray) -> np.ndarray:
+    return (inputs @ W_Q) @ (inputs @ W_K).T / np.sqrt(W_K.shape[1])
+
+
+def self_attention_one_query() -> Figure:
+    sentence = "El gato come"
+    words, inputs = sentence.split(), embed(sentence)
+    query, keys, values = (inputs @ W_Q)[1], inputs @ W_K, inputs @ W_V
+    scores = scaled_scores(inputs)[1]
+    weights = softmax(scores)
+    fig = Figure(
+        "self_attention_one_query",
+        title="Autoatención para una sola consulta: «gato» en «El gato come»",
+        desc="La consulta de «gato» se compara con las claves de «El», «gato» y «come»; softmax "
+        f"da los pesos {', '.join(decimal(value) for value in weights)}, que ponderan los valores "
+        "de las tres palabras. La suma es la nueva representación de «gato».",
+        height=754,
+    )
+    centers, cell = (168, 286, 404), (50, 25)
+    fig.text(56, 18, "«gato»", bold=True)
+    asking = fig.column(56, 36, "input", inputs[1], digits=1, cell=cell)
+    to_query = fig.op(16, 142, 80, 40, "$W_q$", heavy=True)
+    fig.arrow(asking.s, to_query.n)
+    q = fig.column(56, 236, "query", query, cell=cell)
+    fig.text(56, 218, "$q_2$")
+    fig.arrow(to_query.s, (56, 204))
+    projections = fig.op(116, 142, 348, 40, "$W_k$ y $W_v$", heavy=True)
+    first = fig.op(116, 322, 348, 40, "1 · puntuar: $q_2·k_i / √d_k$")
+    fig.arrow(q.s, (56, first.cy), first.w_)
+    second = fig.op(116, 430, 348, 40, "2 · softmax: pesos que suman 1")
+    third = fig.op(116, 578, 348, 40, "3 · sumar: $z_2 = Σ α_i v_i$")
+    for index, cx in enumerate(centers):
+        number = index + 1
+        fig.text(cx, 18, words[index])
+        x = fig.column(cx, 36, "input", inputs[index], digits=1, cell=cell)
+        fig.arrow(x.s, (cx, projections.y))
+        key = fig.column(cx - 26, 236, "key", keys[index], cell=cell)
+        value = fig.column(cx + 28, 236, "value", values[index], cell=cell)
+        for box, letter in ((key, "k"), (value, "v")):
+            fig.text(box.cx, 218, f"${letter}_{number}$")
+            fig.arrow((box.cx, projections.bottom), (box.cx, 204))
+        fig.arrow(key.s, (key.cx, first.y))
+        score = fig.column(cx, 382, None, [scores[index]], cell=cell)
+        fig.line((cx, first.bottom), score.n)
+        fig.arrow(score.s, (cx, second.y))
+        bar = fig.bar(cx - 25, 556, 50, 64 * weights[index], "weight")
+        fig.text(cx, bar.y - 12, decimal(weights[index]))
+        fig.arrow((cx, second.bottom), (cx, bar.y - 22))
+        fig.arrow((cx, 556), (cx, third.y))
+        part = fig.column(cx, 668, "value", weights[index] * values[index], cell=cell)
+        fig.text(cx, 650, f"$α_{number}v_{number}$")
+        fig.arrow((cx, third.bottom), (cx, 636))
+        fig.text((56, *centers)[index] / 2 + cx / 2, part.cy, "=++"[index], size=fig.math)
+    fig.line((132, 556), (448, 556), width=1)
+    fig.text(104, 524, "$α_i$", anchor="end")
+    out = fig.column(56, 668, "output", weights @ values, cell=cell)
+    fig.text(56, 650, "$z_2$")
+    fig.text(16, out.bottom + 20, "«gato», ahora con su contexto", anchor="start", size=fig.small)
+    return fig
+
+
+def self_attention_all() -> Figure:
+    sentence = "El gato come"
+    words, inputs = sentence.split(), embed(sentence)
+    weights = softmax(scaled_scores(inputs))
+    fig = Figure(
+        "self_attention_all",
+        title="Autoatención para todas las palabras a la vez",
+        desc="La matriz X de «El gato come» se proyecta en Q, K y V. Las puntuaciones de todas las "
+        "parejas dan la matriz A de pesos, una fila por palabra, y A por V da una salida por "
+        "palabra. La fila de «gato» es la de la figura anterior.",
+        height=620,
+    )
+    x = fig.grid(165, 40, 3, 3, "input", values=inputs, digits=1, cell=(50, 26), row=1)
+    fig.wide_axis(x, "d")
+    _row_words(fig, x, words)
+    fig.text(x.right + 14, x.cy, "$X$", anchor="start")
+    fig.line(x.s, (240, 134))
+    projected = []
+    names = (("q", W_Q, "query", 74), ("k", W_K, "key", 232), ("v", W_V, "value", 402))
+    for letter, matrix, role, cx in names:
+        box = fig.op(cx - 40, 154, 80, 38, f"$W_{letter}$", heavy=True)
+        fig.arrow((240, 134), (cx, 134), box.n)
+        lit = 1 if letter == "q" else None
+        grid = fig.grid(cx - 52, 214, 3, 2, role, values=inputs @ matrix, cell=(52, 26), row=lit)
+        fig.arrow(box.s, grid.n)
+        fig.text(grid.right + 8, grid.cy, f"${letter.upper()}$", anchor="start")
+        projected.append(grid)
+    score = fig.op(14, 320, 290, 42, "softmax de $QK^⊤/√d_k$, por filas")
+    fig.arrow(projected[0].s, (projected[0].cx, score.y))
+    fig.arrow(projected[1].s, (projected[1].cx, score.y))
+    a = fig.grid(80, 418, 3, 3, "weight", values=weights, shade=weights, cell=(54, 30))
+    fig.arrow((a.cx, score.bottom), (a.cx, 386))
+    for j, word in enumerate(words):
+        fig.text(a.x + 54 * (j + 0.5), 402, word, size=fig.small)
+    _row_words(fig, a, words)
+    _outline_row(fig, a, 1, 30)
+    fig.text(a.cx, a.bottom + 20, "$A$: cada fila suma 1", size=fig.body)
+    mix = fig.op(346, a.cy - 21, 112, 42, "$A V$")
+    fig.arrow(projected[2].s, mix.n)
+    fig.arrow(a.e, mix.w_)
+    z = fig.grid(350, 516, 3, 2, "output", values=weights @ (inputs @ W_V), cell=(52, 26), row=1)
+    fig.arrow(mix.s, z.n)
+    _row_words(fig, z, words)
+    fig.text(z.right + 6, z.cy, "$Z$", anchor="start")
+    return fig
+
+
+def _row_words(fig: Figure, box: Box, words: list[str]) -> None:
+    height = box.h / len(words)
+    for i, word in enumerate(words):
+        fig.text(box.x - 9, box.y + height * (i + 0.5), word, anchor="end", size=fig.small)
+
+
+def _outline_row(fig: Figure, box: Box, row: int, height: float) -> None:
+    y = box.y + row * height
+    corners = ((box.x, y), (box.right, y), (box.right, y + height), (box.x, y + height))
+    fig.line(*corners, (box.x, y - 1.2), width=2.4)
+
+
+def weights_two_kinds() -> Figure:
+    fig = Figure(
+        "weights_two_kinds",
+        title="Dos clases de pesos: parámetros y pesos de atención",
+        desc="Las matrices de parámetros W_q y W_k son las mismas para las dos oraciones. Los "
+        "pesos de atención A se calculan para cada oración: son de tres por tres en «El gato "
+        "come» y de cuatro por cuatro en «El gato duerme mucho», y la fila de «gato» cambia.",
+        height=592,
+    )
+    fig.frame(4, 4, 472, 158)
+    fig.text(18, 26, "Parámetros (pesos entrenables)", anchor="start", bold=True)
+    for x, letter, matrix in ((56, "q", W_Q), (206, "k", W_K)):
+        grid = fig.grid(x, 50, 3, 2, None, values=matrix, digits=1, heavy=True, cell=(48, 27))
+        fig.text(grid.x - 8, grid.cy, f"$W_{letter}$", anchor="end")
+    fig.text(326, 90, "aprendidos:\nfijos después\ndel entrenamiento", anchor="start", size=fig.small)
+    fig.text(18, 148, "los mismos para toda oración", anchor="start", size=fig.small)
+    fig.line((462, 162), (462, 162), width=1)
+    fig.text(18, 204, "Pesos de atención", anchor="start", bold=True)
+    fig.text(18, 226, "se calculan para cada oración", anchor="start", size=fig.small)
+    for top, sentence, height in ((242, "El gato come", 156), (406, "El gato duerme mucho", 182)):
+        panel = fig.frame(4, top, 472, height)
+        words = sentence.split()
+        weights = softmax(scaled_scores(embed(sentence)))
+        a = fig.grid(84, top + 38, len(words), len(words), "weight", values=weights,
+                     shade=weights, cell=(62, 28))
+        for j, word in enumerate(words):
+            fig.text(a.x + 62 * (j + 0.5), top + 22, word, size=fig.small)
+        _row_words(fig, a, words)
+        _outline_row(fig, a, 1, 28)
+        fig.text(a.right + 14, a.cy, f"$A$\n{len(words)} × {len(words)}", anchor="start")
+        fig.arrow((450, 162), (450, panel.y))
+    return fig
+
+
+def causal_mask() -> Figure:
+    sentence = "El gato come pescado"
+    words, scores = sentence.split(), scaled_scores(embed(sentence))
+    hidden = np.triu(np.ones((4, 4), dtype=bool), k=1)
+    weights = softmax(np.where(hidden, -np.inf, scores))
+    fig = Figure(
+        "causal_mask",
+        title="La máscara causal: cada palabra solo ve las anteriores y a sí misma",
+        desc="Puntuaciones de «El gato come pescado» con las celdas por encima de la diagonal "
+        "ocultas, en gris rayado. Después de softmax por filas, los pesos ocultos son cero y cada "
+        "fila suma 1 con las palabras visibles.",
+        height=474,
+    )
+    cell = (70, 32)
+    fig.text(84, 20, "Puntuaciones", anchor="start", bold=True)
+    top = fig.grid(84, 66, 4, 4, None, values=scores, hidden=hidden, cell=cell)
+    step = fig.op(84, 222, 280, 40, "softmax por filas")
+    fig.arrow((top.cx, top.bottom), step.n)
+    fig.text(84, 300, "Pesos de atención $A$", anchor="start", bold=True)
+    a = fig.grid(84, 320, 4, 4, "weight", values=weights, hidden=hidden, shade=weights, cell=cell)
+    fig.arrow((340, step.bottom), (340, a.y))
+    for j, word in enumerate(words):
+        fig.text(top.x + 70 * (j + 0.5), 50, word, size=fig.small)
+    for i in range(4):
+        fig.text(a.right + 10, a.y + 32 * (i + 0.5), "suma 1", anchor="start", size=fig.small)
+    _row_words(fig, top, words)
+    _row_words(fig, a, words)
+    fig.column(390, 92, "hidden", count=1, cell=(30, 24))
+    fig.text(376, 136, "oculto:\npuntuación\n−∞, peso 0", anchor="start", size=fig.small)
+    return fig
+
+
+FIGURES = (self_attention_one_query, self_attention_all, weights_two_kinds, causal_mask)
