@@ -1,14 +1,15 @@
 """Qué páginas tiene el sitio: la parte «Soluciones» se puede dejar fuera, y ninguna se pierde en silencio."""
 
 import os
+import sys
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
+ADVICE = "El sitio no se construyó: corrígelo y repite (con COURSE_DRAFT=1 se ve el resto)."
 SOLUTIONS = "solutions/"
 
 
@@ -42,8 +43,21 @@ def keep_text_of_left_out(app: Sphinx, env, node, contnode):
 
 
 def warnings_fail(app: Sphinx) -> None:
-    """Con cualquier advertencia el comando termina en error, después de mostrarlas todas."""
+    """Con cualquier advertencia el comando termina en error, después de mostrarlas todas.
+
+    COURSE_DRAFT=1 lo apaga mientras se escribe: así un capítulo a medias no esconde los demás.
+    """
+    app.config.course_strict &= os.environ.get("COURSE_DRAFT", "0") == "0"
     app.keep_going = app.config.course_strict
+
+
+def stop(app: Sphinx, message: str) -> None:
+    """Termina con un mensaje para quien escribe, sin la traza interna de Sphinx; en borrador, solo avisa."""
+    if not app.config.course_strict:
+        logger.warning(message)
+        return
+    print(f"\n{message}\n\n{ADVICE}", file=sys.stderr)
+    raise SystemExit(1)
 
 
 def count_pages(app: Sphinx, exception: Exception | None) -> None:
@@ -53,11 +67,12 @@ def count_pages(app: Sphinx, exception: Exception | None) -> None:
     expected = set(app.config.external_site_map)
     missing = sorted(n for n in expected if not Path(app.builder.get_outfilename(n)).is_file())
     if missing:
-        raise ExtensionError(
+        stop(
+            app,
             f"el sitio quedó incompleto: faltan {len(missing)} de {len(expected)} páginas "
-            f"({', '.join(missing)}); revisa _toc.yml"
+            f"({', '.join(missing)}); revisa _toc.yml",
         )
-    logger.info("el sitio tiene las %d páginas del índice", len(expected))
+    logger.info("páginas del índice: %d de %d", len(expected) - len(missing), len(expected))
 
 
 def setup(app: Sphinx) -> None:

@@ -22,6 +22,9 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+from .contents import stop
+from .inputs import chapter_inputs
+
 logger = logging.getLogger(__name__)
 STATE = "fingerprints.json"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -63,13 +66,12 @@ def execute_stale(app: Sphinx) -> None:
     if stale:
         asyncio.run(_run_all(stale, app.env.mystnb_config.execution_timeout, root))
         _store(stale, state, cache)
-    _stop_on_failures(stale)
+    if errors := [c.error for c in stale if c.error]:
+        stop(app, "\n\n".join(errors))
 
 
 def find_chapters(app: Sphinx):
     """Los capítulos del índice que son cuadernos y no están excluidos de la ejecución."""
-    from .inputs import fingerprint_inputs
-
     config = app.env.mystnb_config
     for docname in app.config.external_site_map:
         path = Path(app.srcdir, f"{docname}.md")
@@ -79,7 +81,7 @@ def find_chapters(app: Sphinx):
         text = path.read_text(encoding="utf-8")
         if reader := create_nb_reader(str(path), app.env.myst_config, config, text):
             notebook = reader.read(text)
-            yield Chapter(docname, path, notebook, fingerprint_inputs(path))
+            yield Chapter(docname, path, notebook, chapter_inputs(path))
 
 
 def _reason(chapter: Chapter, state: dict, cache) -> str | None:
@@ -195,15 +197,6 @@ def _read_state(cache) -> dict[str, dict[str, str]]:
         return json.loads((Path(cache.path) / STATE).read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return {}
-
-
-def _stop_on_failures(chapters: list[Chapter]) -> None:
-    errors = [c.error for c in chapters if c.error]
-    if errors:
-        for error in errors:
-            print(f"\n{error}", file=sys.stderr)
-        print("\nEl sitio no se construyó: corrige la celda y repite.", file=sys.stderr)
-        raise SystemExit(1)
 
 
 def outdated_pages(app: Sphinx, env, added, changed, removed) -> list[str]:

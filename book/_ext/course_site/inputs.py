@@ -1,55 +1,37 @@
-"""De qué depende el resultado de un capítulo, parte por parte."""
+"""De qué depende el resultado de un capítulo, parte por parte, para poder decir cuál cambió."""
 
-import ast
 import hashlib
-import platform
-from functools import lru_cache
 from pathlib import Path
 
-import grimp
+import jupytext
 
-from myst_nb.core.read import create_nb_reader  # noqa: F401
-
-ROOT = Path(__file__).resolve().parents[3]
-
-
-@lru_cache(maxsize=1)
-def _graph():
-    return grimp.build_graph("course_lib", cache_dir=None)
+PROJECT = Path(__file__).resolve().parents[3]
+OWN_TEXT = "el código del capítulo"
+LOCK = "requirements.txt"
 
 
-def fingerprint_inputs(path: Path) -> dict[str, str]:
-    import jupytext
+def chapter_inputs(path: Path, project: Path = PROJECT) -> dict[str, str]:
+    """El resumen (SHA-256) de cada parte: las celdas, las versiones fijadas y cada módulo alcanzado."""
+    from course_lib.grading import fingerprint as parts
 
-    notebook = jupytext.read(path)
-    code = [c.source for c in notebook.cells if c.cell_type == "code"]
-    inputs = {"el texto de sus celdas": _digest("\0".join(code).encode())}
-    inputs["requirements.txt"] = _digest((ROOT / "requirements.txt").read_bytes())
-    for module in sorted(_reached(code)):
-        inputs[module] = _digest(_source(module).read_bytes())
+    code = [cell.source for cell in parts.code_cells(jupytext.read(path))]
+    inputs = {OWN_TEXT: _digest("\0".join(code).encode()), LOCK: _file(project / LOCK)}
+    for file in parts.module_files(parts.reachable_modules(parts.imported_modules(code))):
+        inputs[_name(file)] = _file(file)
     return inputs
+
+
+def _name(file: Path) -> str:
+    """`…/course_lib/primitives/softmax.py` → `course_lib.primitives.softmax`."""
+    names = file.parts[file.parts.index("course_lib", len(PROJECT.parts)) :]
+    if file.suffix != ".py":
+        return "/".join(names)
+    return ".".join(names).removesuffix(".py").removesuffix(".__init__")
+
+
+def _file(path: Path) -> str:
+    return _digest(path.read_bytes().replace(b"\r\n", b"\n")) if path.is_file() else ""
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _source(module: str) -> Path:
-    base = ROOT.joinpath(*module.split("."))
-    return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
-
-
-def _reached(code: list[str]) -> set[str]:
-    graph, found = _graph(), set()
-    for cell in code:
-        try:
-            tree = ast.parse(cell)
-        except SyntaxError:
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                found |= {a.name for a in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                found |= {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
-    direct = {m for m in found if m in graph.modules}
-    return direct.union(*(graph.find_upstream_modules(m) for m in direct)) if direct else set()
