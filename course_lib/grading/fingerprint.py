@@ -1,0 +1,160 @@
+"""La huella de un cuaderno: cambia si cambia algo de lo que depende su ejecución.
+
+La usan `course regenerate` y la caché del libro. Depende del código del cuaderno, de las versiones
+fijadas en `requirements.txt` y de los módulos de `course_lib` que el código importa, directamente o
+no: tocar otro módulo no vuelve a ejecutar nada.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import grimp
+import jupytext
+
+import course_lib
+
+PACKAGE = "course_lib"
+LOCK_FILE = "requirements.txt"
+_CELL_METADATA = ("tags", "slideshow")
+
+
+def fingerprint(source: Path, extra_modules: Iterable[str] = ()) -> str:
+    """Resume en un texto corto todo aquello de lo que depende ejecutar un cuaderno.
+
+    Argumentos:
+        source: el cuaderno, en MyST (`.md`) o en Jupyter (`.ipynb`).
+        extra_modules: módulos de `course_lib` que se cargan por su nombre y no con `import`.
+
+    Devuelve:
+        str: 64 cifras hexadecimales; no depende del texto en prosa.
+    """
+    cells = code_cells(jupytext.read(source))
+    code = [(cell.source, str(sorted(_relevant(cell.metadata).items()))) for cell in cells]
+    modules = imported_modules(cell.source for cell in cells) | set(extra_modules)
+    return _digest(
+        [*(part for pair in code for part in pair), library_fingerprint(modules, source)]
+    )
+
+
+def library_fingerprint(modules: Iterable[str], near: Path) -> str:
+    """Resume los módulos alcanzados desde unos dados, y las versiones fijadas.
+
+    Argumentos:
+        modules: nombres completos de módulos de `course_lib`.
+        near: un archivo o carpeta del proyecto; `requirements.txt` se busca de ahí hacia arriba.
+    """
+    parts = [_lock_text(near)]
+    for path in module_files(reachable_modules(modules)):
+        relative = path.relative_to(_package_folder()).as_posix()
+        parts += [relative, _file_text(path)]
+    return _digest(parts)
+
+
+def code_cells(notebook: Any) -> list[Any]:
+    """Da las celdas de código de un cuaderno, en orden."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def imported_modules(sources: Iterable[str]) -> set[str]:
+    """Da los módulos de `course_lib` que importa el código de unas celdas.
+
+    De una celda que no es Python válido (por ejemplo, una que muestra un error de sintaxis) se
+    toman todos los nombres de módulos que aparecen.
+    """
+    names: set[str] = set()
+    for source in sources:
+        tree = parse_cell(source)
+        names |= _mentioned(source) if tree is None else _imports(tree)
+    return {name for name in names if name.split(".")[0] == PACKAGE}
+
+
+def parse_cell(source: str) -> ast.Module | None:
+    """Analiza una celda, sin las líneas de IPython (`%`, `!`); None si no es Python válido."""
+    lines = source.splitlines()
+    kept = ("" if re.match(r"\s*[%!]", line) else line for line in lines)
+    try:
+        return ast.parse("\n".join(kept))
+    except SyntaxError:
+        return None
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def _mentioned(source: str) -> set[str]:
+    return set(re.findall(rf"\b{PACKAGE}(?:\.\w+)*", source))
+
+
+def reachable_modules(modules: Iterable[str]) -> list[str]:
+    """Da los módulos que se cargan al importar unos dados, con los paquetes que los contienen."""
+    graph = grimp.build_graph(PACKAGE, cache_dir=None)
+    found: set[str] = set()
+    waiting = {name for module in modules for name in (module, *_packages_of(module))}
+    while waiting:
+        name = waiting.pop()
+        if name in graph.modules and name not in found:
+            found.add(name)
+            imported = graph.find_modules_directly_imported_by(name)
+            waiting |= {p for module in imported for p in (module, *_packages_of(module))}
+    return sorted(found)
+
+
+def _packages_of(module: str) -> list[str]:
+    parts = module.split(".")
+    return [".".join(parts[:n]) for n in range(1, len(parts))]
+
+
+def module_files(modules: Iterable[str]) -> list[Path]:
+    """Da los archivos de unos módulos, y los de datos que están en sus mismas carpetas."""
+    files: set[Path] = set()
+    for module in modules:
+        base = _package_folder().joinpath(*module.split(".")[1:])
+        file = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+        files |= {file} | {p for p in file.parent.iterdir() if _is_data(p)}
+    return sorted(files)
+
+
+def _is_data(path: Path) -> bool:
+    return path.is_file() and path.suffix not in {".py", ".pyc", ".tmp"} and path.name[0] != "."
+
+
+def _package_folder() -> Path:
+    return Path(course_lib.__file__).parent
+
+
+def _relevant(metadata: dict) -> dict:
+    return {key: metadata[key] for key in _CELL_METADATA if key in metadata}
+
+
+def _lock_text(near: Path) -> str:
+    for folder in (near.resolve(), *near.resolve().parents):
+        if (folder / LOCK_FILE).is_file():
+            return _file_text(folder / LOCK_FILE)
+    return ""
+
+
+def _file_text(path: Path) -> str:
+    """Lee un archivo; los de texto, con los mismos finales de línea en todo sistema."""
+    content = path.read_bytes()
+    return content.replace(b"\r\n", b"\n").decode("utf-8", "surrogateescape")
+
+
+def _digest(parts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogateescape")
+        digest.update(f"{len(encoded)}:".encode() + encoded)
+    return digest.hexdigest()
