@@ -1,3 +1,84 @@
-"""Diagramas."""
+"""Diagrama de la portada: el recorrido del curso."""
 
-FIGURES = ()
+from __future__ import annotations
+
+from book._figures.kit import Box, Figure
+
+READY = (
+    ("Atención", "puntuar, ponderar y sumar"),
+    ("Almacén clave-valor", "consultas, claves y valores"),
+    ("Autoatención", "«El gato come» y la máscara causal"),
+)
+TRUNK = ("El Transformer", "codificador y decodificador")
+BRANCHES = (
+    ("Universal Transformer", "recurrencia en profundidad"),
+    ("BERT", "preentrenamiento y ajuste fino"),
+    ("Transformer-XL", "memoria entre segmentos"),
+    ("PaLM", "un modelo de lenguaje a gran escala"),
+)
+
+
+def course_map() -> Figure:
+    fig = Figure(
+        "course_map",
+        title="El recorrido del curso",
+        desc="Atención, almacén clave-valor y autoatención, los tres listos, llevan al "
+        "Transformer. De él salen Universal Transformer, BERT, Transformer-XL y PaLM. Estos cinco "
+        "están en preparación.",
+        height=648,
+    )
+    stations = [_station(fig, 8, 6 + 88 * i, 464, 64, *texts) for i, texts in enumerate(READY)]
+    for draw, box in zip((_bars, _table, _square), stations, strict=True):
+        draw(fig, box)
+        _tick(fig, box)
+    trunk = _station(fig, 8, 270, 464, 64, *TRUNK, ready=False)
+    _stack(fig, trunk)
+    for above, below in zip(stations, [*stations[1:], trunk], strict=True):
+        fig.arrow((44, above.bottom), (44, below.y), width=2.2)
+    for i, texts in enumerate(BRANCHES):
+        branch = _station(fig, 82, 362 + 72 * i, 390, 60, *texts, ready=False, indent=18)
+        fig.arrow((44, trunk.bottom), (44, branch.cy), branch.w_)
+    return fig
+
+
+def _station(
+    fig: Figure, x: float, y: float, w: float, h: float, title: str, subtitle: str, *,
+    ready: bool = True, indent: float = 76,
+) -> Box:
+    box = fig.op(x, y, w, h, "", role="value" if ready else None, dashed=not ready)
+    fig.text(x + indent, box.cy - 12, title, anchor="start", bold=True)
+    fig.text(x + indent, box.cy + 13, subtitle, anchor="start", size=fig.small)
+    state = "listo" if ready else "en preparación"
+    fig.text(box.right - 14, box.cy - 12, state, anchor="end", size=fig.small)
+    return box
+
+
+def _tick(fig: Figure, box: Box) -> None:
+    x, y = box.right - 64, box.cy - 12
+    fig.line((x, y), (x + 4, y + 5), (x + 12, y - 6), width=2.2)
+
+
+def _bars(fig: Figure, box: Box) -> None:
+    for i, height in enumerate((10, 34, 18)):
+        fig.bar(box.x + 18 + 13 * i, box.bottom - 15, 10, height, "weight")
+
+
+def _table(fig: Figure, box: Box) -> None:
+    for i in range(3):
+        y = box.y + 15 + 12 * i
+        fig.grid(box.x + 15, y, 1, 1, "key", cell=(22, 9))
+        fig.grid(box.x + 41, y, 1, 1, "value", cell=(14, 9))
+
+
+def _square(fig: Figure, box: Box) -> None:
+    shade = ((0.9, 0.2, 0.2), (0.2, 0.4, 0.8), (0.3, 0.7, 0.3))
+    fig.grid(box.x + 17, box.y + 14, 3, 3, "weight", cell=(12, 12), shade=shade)
+
+
+def _stack(fig: Figure, box: Box) -> None:
+    for x in (box.x + 16, box.x + 38):
+        for i in range(3):
+            fig.op(x, box.y + 14 + 13 * i, 18, 10, "", radius=4)
+
+
+FIGURES = (course_map,)

@@ -5,7 +5,7 @@ operación, una caja redondeada; un parámetro entrenable lleva contorno grueso;
 y rayado. Líneas y texto son `currentColor`: el diagrama sigue al tema claro u oscuro de la página.
 
 El texto admite fórmulas entre signos de dólar: `"la consulta $q_2$"`. Dentro de ellas `_` y `^`
-bajan y suben, y las comillas simples ponen letra recta: `$'softmax'(βQK^⊤)$`.
+bajan y suben, y las comillas simples ponen letra recta: `$'softmax'(βQK^T)$`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ PALETTE = {
 }
 PHONE_WIDTH = 358  # ancho útil, en px, de un teléfono de 390 con los márgenes de la página
 PHONE_TEXT = 11  # px: ninguna letra puede verse más pequeña ahí
+SCREEN_HEIGHT = 760  # px: alto que se ve de una vez en una pantalla común
 SERIF = "'STIX Two Text','Latin Modern Roman',Cambria,'Times New Roman',serif"
 
 Point = tuple[float, float]
@@ -101,7 +102,8 @@ def math_runs(formula: str) -> Iterator[tuple[str, bool, str]]:
         body = token["group"] if token["group"] is not None else token["single"] or token["plain"]
         for part in re.split(r"([A-Za-zα-ω]+)", body):
             if part:
-                yield part, bool(re.match("[A-Za-zα-ω]", part)), level
+                transpose = level == "^" and part == "T"
+                yield part, not transpose and bool(re.match("[A-Za-zα-ω]", part)), level
 
 
 class Figure:
@@ -112,7 +114,7 @@ class Figure:
         self.small = 15.0 * width / 480
         self.body = 16.5 * width / 480
         self.math = 20.0 * width / 480
-        self._heads: dict[str, tuple[float, float]] = {}
+        self._tips: dict[str, tuple[float, float]] = {}
         self._hatched = False
         self._items: list[ET.Element] = []
         self._title, self._desc = title, desc
@@ -207,8 +209,8 @@ class Figure:
 
     def _cell(self, box: Box, role: str | None, opacity: float, masked: bool) -> None:
         masked = masked or role == "hidden"
-        fill = "none" if role is None else PALETTE["hidden" if masked else role]
-        rect = self._rect(box, fill=fill, fill_opacity=0.25 if masked else opacity)
+        color = PALETTE["hidden"] if masked else PALETTE.get(role or "", "none")
+        rect = self._rect(box, fill=color, fill_opacity=0.25 if masked else opacity)
         rect.update({"stroke": "currentColor", "stroke-width": "1", "stroke-opacity": "0.55"})
         self._items.append(ET.Element("rect", rect))
         if masked:
@@ -265,7 +267,7 @@ class Figure:
         key, (length, half) = number(width).replace(".", "-"), (6 + 1.6 * width, 3.4 + 0.8 * width)
         path = list(points)
         if head:
-            self._heads[key] = (length, half)
+            self._tips[key] = (length, half)
             (x0, y0), (x1, y1) = path[-2:]
             distance = ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5
             share = (length - 1) / distance  # la base monta 1 sobre el trazo: sin rendija
@@ -278,7 +280,7 @@ class Figure:
         if opacity < 1:
             style["opacity"] = number(opacity)
         if head:
-            style["marker-end"] = f"url(#{self.name}-head-{key})"
+            style["marker-end"] = f"url(#{self.name}-tip-{key})"
         self._items.append(ET.Element("path", style))
 
     def line(self, *points: Point, **options: Any) -> None:
@@ -331,8 +333,9 @@ class Figure:
         root.set("aria-labelledby", f"{self.name}-title {self.name}-desc")
         root.set("font-family", "inherit")
         root.set("fill", "currentColor")
-        # Se adapta a la columna y no crece más allá de lo cómodo en una pantalla ancha.
-        root.set("style", f"width:100%;max-width:{number(self.width * 1.25)}px;height:auto")
+        # Se adapta a la columna, sin crecer más de lo cómodo ni pasar del alto de una pantalla.
+        widest = self.width * min(1.25, SCREEN_HEIGHT / self.height)
+        root.set("style", f"width:100%;max-width:{number(widest)}px;height:auto")
         title = ET.Element("title", {"id": f"{self.name}-title"})
         title.text = self._title
         desc = ET.Element("desc", {"id": f"{self.name}-desc"})
@@ -344,8 +347,8 @@ class Figure:
 
     def _definitions(self) -> list[ET.Element]:
         defs = ET.Element("defs")
-        for key, (length, half) in sorted(self._heads.items()):
-            marker = ET.SubElement(defs, "marker", {"id": f"{self.name}-head-{key}"})
+        for key, (length, half) in sorted(self._tips.items()):
+            marker = ET.SubElement(defs, "marker", {"id": f"{self.name}-tip-{key}"})
             marker.set("markerUnits", "userSpaceOnUse")
             marker.set("markerWidth", number(length))
             marker.set("markerHeight", number(2 * half))

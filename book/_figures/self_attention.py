@@ -103,7 +103,7 @@ def self_attention_all() -> Figure:
     fig.text(x.right + 14, x.cy, "$X$", anchor="start")
     fig.line(x.s, (240, 134))
     projected = []
-    names = (("q", W_Q, "query", 74), ("k", W_K, "key", 232), ("v", W_V, "value", 402))
+    names = (("q", W_Q, "query", 74), ("k", W_K, "key", 240), ("v", W_V, "value", 402))
     for letter, matrix, role, cx in names:
         box = fig.op(cx - 40, 154, 80, 38, f"$W_{letter}$", heavy=True)
         fig.arrow((240, 134), (cx, 134), box.n)
@@ -112,7 +112,7 @@ def self_attention_all() -> Figure:
         fig.arrow(box.s, grid.n)
         fig.text(grid.right + 8, grid.cy, f"${letter.upper()}$", anchor="start")
         projected.append(grid)
-    score = fig.op(14, 320, 290, 42, "softmax de $QK^⊤/√d_k$, por filas")
+    score = fig.op(22, 320, 290, 42, "softmax de $QK^T/√d_k$, por filas")
     fig.arrow(projected[0].s, (projected[0].cx, score.y))
     fig.arrow(projected[1].s, (projected[1].cx, score.y))
     a = fig.grid(80, 418, 3, 3, "weight", values=weights, shade=weights, cell=(54, 30))
@@ -151,30 +151,28 @@ def weights_two_kinds() -> Figure:
         desc="Las matrices de parámetros W_q y W_k son las mismas para las dos oraciones. Los "
         "pesos de atención A se calculan para cada oración: son de tres por tres en «El gato "
         "come» y de cuatro por cuatro en «El gato duerme mucho», y la fila de «gato» cambia.",
-        height=592,
+        height=546,
     )
-    fig.frame(4, 4, 472, 158)
+    shared = fig.frame(4, 4, 472, 142)
     fig.text(18, 26, "Parámetros (pesos entrenables)", anchor="start", bold=True)
-    for x, letter, matrix in ((56, "q", W_Q), (206, "k", W_K)):
-        grid = fig.grid(x, 50, 3, 2, None, values=matrix, digits=1, heavy=True, cell=(48, 27))
+    for x, letter, matrix in ((56, "q", W_Q), (204, "k", W_K)):
+        grid = fig.grid(x, 48, 3, 2, None, values=matrix, digits=1, heavy=True, cell=(48, 27))
         fig.text(grid.x - 8, grid.cy, f"$W_{letter}$", anchor="end")
-    fig.text(326, 90, "aprendidos:\nfijos después\ndel entrenamiento", anchor="start", size=fig.small)
-    fig.text(18, 148, "los mismos para toda oración", anchor="start", size=fig.small)
-    fig.line((462, 162), (462, 162), width=1)
-    fig.text(18, 204, "Pesos de atención", anchor="start", bold=True)
-    fig.text(18, 226, "se calculan para cada oración", anchor="start", size=fig.small)
-    for top, sentence, height in ((242, "El gato come", 156), (406, "El gato duerme mucho", 182)):
-        panel = fig.frame(4, top, 472, height)
+    fig.text(318, 88, "aprendidos: los\nmismos para\ntoda oración", anchor="start", size=fig.small)
+    fig.text(18, 178, "Pesos de atención: uno por pareja de palabras,", anchor="start", bold=True)
+    fig.text(18, 200, "calculados para cada oración", anchor="start", bold=True)
+    for top, sentence in ((218, "El gato come"), (372, "El gato duerme mucho")):
         words = sentence.split()
         weights = softmax(scaled_scores(embed(sentence)))
-        a = fig.grid(84, top + 38, len(words), len(words), "weight", values=weights,
+        panel = fig.frame(4, top, 432, 58 + 28 * len(words))
+        a = fig.grid(84, top + 40, len(words), len(words), "weight", values=weights,
                      shade=weights, cell=(62, 28))
         for j, word in enumerate(words):
             fig.text(a.x + 62 * (j + 0.5), top + 22, word, size=fig.small)
         _row_words(fig, a, words)
         _outline_row(fig, a, 1, 28)
         fig.text(a.right + 14, a.cy, f"$A$\n{len(words)} × {len(words)}", anchor="start")
-        fig.arrow((450, 162), (450, panel.y))
+        fig.arrow((458, shared.bottom), (458, panel.cy), panel.e)
     return fig
 
 
@@ -193,6 +191,7 @@ def causal_mask() -> Figure:
     )
     cell = (70, 32)
     fig.text(84, 20, "Puntuaciones", anchor="start", bold=True)
+    fig.text(476, 20, "fila: consulta · columna: clave", anchor="end", size=fig.small)
     top = fig.grid(84, 66, 4, 4, None, values=scores, hidden=hidden, cell=cell)
     step = fig.op(84, 222, 280, 40, "softmax por filas")
     fig.arrow((top.cx, top.bottom), step.n)
@@ -205,8 +204,8 @@ def causal_mask() -> Figure:
         fig.text(a.right + 10, a.y + 32 * (i + 0.5), "suma 1", anchor="start", size=fig.small)
     _row_words(fig, top, words)
     _row_words(fig, a, words)
-    fig.column(390, 92, "hidden", count=1, cell=(30, 24))
-    fig.text(376, 136, "oculto:\npuntuación\n−∞, peso 0", anchor="start", size=fig.small)
+    fig.column(391, 68, "hidden", count=1, cell=(30, 24))
+    fig.text(376, 126, "oculto:\npuntuación\n−∞, peso 0", anchor="start", size=fig.small)
     return fig
 
 
