@@ -1,0 +1,706 @@
+"""Los ejercicios del capítulo «Almacén clave-valor» y los errores frecuentes que reconocen."""
+
+import math
+
+import torch
+from einops import rearrange
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.primitives.attention import attention, attention_weights
+from course_lib.primitives.key_value_store import hard_lookup, soft_lookup
+from course_lib.primitives.softmax import soft_argmax
+
+# Herramientas comunes
+
+
+def _normal(rng, *shape):
+    return torch.randn(*shape, generator=rng)
+
+
+class _ProductCounter(TorchDispatchMode):
+    """Cuenta los productos de matrices y guarda el tamaño del mayor tensor nuevo."""
+
+    PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot"})
+
+    def __init__(self):
+        super().__init__()
+        self.count, self.largest = 0, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if func.overloadpacket.__name__ in self.PRODUCTS:
+            self.count += 1
+        if isinstance(out, torch.Tensor) and not _is_view_of(out, args):
+            self.largest = max(self.largest, out.numel())
+        return out
+
+
+def _is_view_of(out, args):
+    """Dice si el resultado comparte memoria con una entrada: una vista no ocupa nada."""
+    inputs = (x for x in args if isinstance(x, torch.Tensor))
+    return any(out.untyped_storage().data_ptr() == x.untyped_storage().data_ptr() for x in inputs)
+
+
+# 1 · hard_lookup
+
+
+def _lookup_cases(rng):
+    """La consulta está junto a una clave, pero otra, en la misma dirección, es más larga y gana."""
+    cases = []
+    for t_k, d_k, d_v in ((7, 5, 3), (6, 4, 4), (9, 3, 3)):
+        K = _normal(rng, t_k, d_k)
+        K[2] = 5 * K[0]
+        cases.append((1.1 * K[0], K, _normal(rng, t_k, d_v)))
+    return cases
+
+
+HARD_LOOKUP = Exercise(
+    name="key_value_store.hard_lookup",
+    points=1,
+    reference=hard_lookup,
+    cases=_lookup_cases,
+    misconceptions=(
+        Misconception(
+            "returns_key",
+            lambda query, K, V: K[(K @ query).argmax()],
+            "devuelves la clave más parecida, y se pide su valor: la clave sirve para encontrar; "
+            "lo que se entrega está en la misma fila de V.",
+        ),
+        Misconception(
+            "returns_index",
+            lambda query, K, V: (K @ query).argmax(),
+            "devuelves la posición del máximo; falta usarla para sacar de V la fila que le toca.",
+        ),
+        Misconception(
+            "returns_score",
+            lambda query, K, V: (K @ query).max(),
+            "devuelves la puntuación más alta. Importa dónde está (arg max), no cuánto vale (max).",
+        ),
+        Misconception(
+            "argmin",
+            lambda query, K, V: V[(K @ query).argmin()],
+            "eliges la clave que menos se parece. Un producto escalar grande significa parecido; "
+            "el mínimo se busca cuando se miden distancias.",
+        ),
+        Misconception(
+            "nearest_key",
+            lambda query, K, V: V[(K - query).norm(dim=-1).argmin()],
+            "buscas la clave más cercana en distancia. Aquí el parecido es el producto escalar, y "
+            "una clave larga puede ganar sin ser la más cercana.",
+        ),
+        Misconception(
+            "argmax_per_coordinate",
+            lambda query, K, V: V[(K * query).argmax(dim=0)],
+            "te falta sumar sobre las coordenadas: buscas un máximo por coordenada en vez de una "
+            "puntuación por clave.",
+        ),
+        Misconception(
+            "queries_values",
+            lambda query, K, V: V[(V @ query).argmax()],
+            "comparas la consulta con los valores. Se compara con las claves; los valores pueden "
+            "tener otro ancho y no intervienen en la búsqueda.",
+            raises=RuntimeError,
+        ),
+    ),
+)
+
+
+# 2 · soft_lookup
+
+
+def _soft_lookup_cases(rng):
+    """Varias β; la última, con puntuaciones que desbordan una exponencial escrita sin cuidado."""
+    cases = [
+        (_normal(rng, d_k), _normal(rng, t_k, d_k), _normal(rng, t_k, d_v), beta)
+        for t_k, d_k, d_v, beta in ((7, 5, 3, 0.5), (6, 4, 4, 1.5))
+    ]
+    query = torch.rand(3, generator=rng) + 1.0
+    keys = torch.cat([query.expand(2, 3) * 30, _normal(rng, 4, 3)])
+    return [*cases, (query, keys, _normal(rng, 6, 2), 2.0)]
+
+
+def _unsafe_softmax(query, K, V, beta):
+    weights = torch.exp(beta * (K @ query))
+    return (weights / weights.sum()) @ V
+
+
+SOFT_LOOKUP = Exercise(
+    name="key_value_store.soft_lookup",
+    points=2,
+    reference=soft_lookup,
+    cases=_soft_lookup_cases,
+    gradient=True,
+    misconceptions=(
+        Misconception(
+            "no_beta",
+            lambda query, K, V, beta: soft_argmax(K @ query) @ V,
+            "no usas beta: la temperatura inversa multiplica las puntuaciones antes de la softmax.",
+        ),
+        Misconception(
+            "beta_divides",
+            lambda query, K, V, beta: soft_argmax(K @ query, 1 / beta) @ V,
+            "divides entre beta. Es la temperatura inversa: si crece, los pesos se concentran.",
+        ),
+        Misconception(
+            "beta_twice",
+            lambda query, K, V, beta: soft_argmax(beta * (K @ query), beta) @ V,
+            "multiplicas por beta dos veces: o bien escalas tú las puntuaciones, o bien lo hace "
+            "soft_argmax, no ambas cosas.",
+        ),
+        Misconception(
+            "beta_after",
+            lambda query, K, V, beta: (beta * soft_argmax(K @ query)) @ V,
+            "multiplicas por beta después de la softmax: así los pesos dejan de sumar uno. "
+            "Va antes, sobre las puntuaciones.",
+        ),
+        Misconception(
+            "mixes_keys",
+            lambda query, K, V, beta: soft_argmax(K @ query, beta) @ K,
+            "mezclas las claves. Los pesos salen de ellas, pero lo que se mezcla son los valores.",
+        ),
+        Misconception(
+            "hard",
+            lambda query, K, V, beta: V[(K @ query).argmax()],
+            "devuelves un solo valor: eso es la búsqueda dura. En la suave contribuyen todos, cada "
+            "uno con su peso.",
+        ),
+        Misconception(
+            "not_normalised",
+            lambda query, K, V, beta: torch.exp(beta * (K @ query)) @ V,
+            "los pesos no suman uno: falta dividir entre la suma de las exponenciales.",
+        ),
+        Misconception(
+            "overflow",
+            _unsafe_softmax,
+            "la fórmula es correcta, pero con puntuaciones grandes la exponencial se desborda y "
+            "aparece infinito entre infinito. soft_argmax resta antes el máximo y da lo mismo.",
+        ),
+    ),
+)
+
+
+# 3 · Leer una gráfica
+
+
+def largest_weight_curves(widths=(1, 4, 16, 64, 256, 1024), t_k=50):
+    """Mide el mayor peso medio de consultas al azar según d, con tres escalas sin nombre.
+
+    Devuelve:
+        `{rótulo: (anchos, mayor peso)}`, redondeado a milésimas, para dibujarlo y leerlo.
+    """
+    exponents = {"A": -0.5, "B": -1.0, "C": 0.0}
+    return {
+        label: (widths, [_largest_weight(d, d**power, t_k) for d in widths])
+        for label, power in exponents.items()
+    }
+
+
+def _largest_weight(d, beta, t_k):
+    rng = torch.Generator().manual_seed(d)
+    A = attention_weights(_normal(rng, 400, d), _normal(rng, t_k, d), beta=beta)
+    return round(A.amax(dim=-1).mean().item(), 3)
+
+
+def _curves(unscaled, root, width):
+    return {"sin escalar": unscaled, "entre raíz de d": root, "entre d": width}
+
+
+READ_CURVES = Exercise(
+    name="key_value_store.read_curves",
+    points=1,
+    reference=_curves("C", "A", "B"),
+    cases=no_inputs,
+    misconceptions=(
+        Misconception(
+            "direction_reversed",
+            _curves("B", "A", "C"),
+            "cruzaste los extremos. Si las puntuaciones se separan cada vez más, ¿el mayor peso se "
+            "acerca a 1 o a los demás?",
+        ),
+        Misconception(
+            "root_is_too_much",
+            _curves("C", "B", "A"),
+            "intercambiaste las dos correcciones. La desviación de un producto escalar crece como "
+            "√d: un divisor la compensa justo y el otro, de más.",
+        ),
+        Misconception(
+            "unscaled_is_constant",
+            _curves("A", "C", "B"),
+            "sin escalar, nada se mantiene constante: cada coordenada añade varianza a la "
+            "puntuación. La curva plana es de otra regla.",
+        ),
+        Misconception(
+            "larger_divisor_larger_weight",
+            _curves("A", "B", "C"),
+            "parece que un divisor mayor diera un peso mayor. Dividir junta las puntuaciones, y "
+            "puntuaciones más juntas dan pesos más parecidos.",
+        ),
+        Misconception(
+            "root_concentrates",
+            _curves("B", "C", "A"),
+            "ninguna coincide. Empieza por la curva plana: ¿qué divisor deja en 1 la varianza de "
+            "la puntuación para toda d?",
+        ),
+    ),
+)
+
+
+# 4 · Todas las consultas a la vez
+
+
+def _matrix_cases(rng):
+    """Sin lote, con un eje de lote y con dos; nunca cuatro tamaños que se confundan."""
+    sizes = (((), 4, 6, 3, 5), ((2,), 5, 5, 9, 2), ((3, 2), 3, 7, 4, 4))
+    return [
+        (_normal(rng, *b, t_q, d_k), _normal(rng, *b, t_k, d_k), _normal(rng, *b, t_k, d_v))
+        for b, t_q, t_k, d_k, d_v in sizes
+    ]
+
+
+def _look_up(scale, dim=-1):
+    """Una búsqueda que divide entre `scale(Q, K, V)` y normaliza sobre el eje `dim`."""
+
+    def look_up(Q, K, V):
+        A = soft_argmax(Q @ K.mT / scale(Q, K, V), dim=dim)
+        return A @ V, A
+
+    return look_up
+
+
+def _scale_after(Q, K, V):
+    A = soft_argmax(Q @ K.mT) / math.sqrt(Q.shape[-1])
+    return A @ V, A
+
+
+def _unscaled_output(Q, K, V):
+    return attention(Q, K, V), soft_argmax(Q @ K.mT)
+
+
+def _plain_transpose(Q, K, V):
+    A = soft_argmax(Q @ K.transpose(0, 1) / math.sqrt(Q.shape[-1]))
+    return A @ V, A
+
+
+LOOK_UP_ALL = Exercise(
+    name="key_value_store.look_up_all",
+    points=2,
+    reference=lambda Q, K, V: (attention(Q, K, V), attention_weights(Q, K)),
+    cases=_matrix_cases,
+    gradient=True,
+    misconceptions=(
+        Misconception(
+            "no_scale",
+            _look_up(lambda Q, K, V: 1.0),
+            "olvidaste dividir las puntuaciones entre √d_k: cuanto más anchos son los vectores, "
+            "más se concentran los pesos.",
+        ),
+        Misconception(
+            "divides_by_d",
+            _look_up(lambda Q, K, V: Q.shape[-1]),
+            "divides entre d_k. La desviación de un producto escalar crece como √d_k: dividir "
+            "entre d_k aplana los pesos.",
+        ),
+        Misconception(
+            "scale_from_values",
+            _look_up(lambda Q, K, V: math.sqrt(V.shape[-1])),
+            "escalas con el ancho de los valores. La escala corrige el producto entre consultas y "
+            "claves: el ancho que cuenta es el suyo.",
+        ),
+        Misconception(
+            "scale_from_length",
+            _look_up(lambda Q, K, V: math.sqrt(K.shape[-2])),
+            "escalas con el número de claves. La escala depende de cuántas coordenadas se suman en "
+            "cada puntuación, no de cuántas claves hay.",
+        ),
+        Misconception(
+            "multiplies",
+            _look_up(lambda Q, K, V: 1 / math.sqrt(Q.shape[-1])),
+            "multiplicas por √d_k en vez de dividir: la corrección va en sentido contrario.",
+        ),
+        Misconception(
+            "softmax_over_queries",
+            _look_up(lambda Q, K, V: math.sqrt(Q.shape[-1]), dim=-2),
+            "normalizas sobre las consultas. Cada consulta reparte su atención entre las claves: "
+            "son las filas de A las que suman uno.",
+        ),
+        Misconception(
+            "scale_after_softmax",
+            _scale_after,
+            "escalas después de la softmax: los pesos ya no suman uno y siguen igual de "
+            "concentrados. Escala las puntuaciones.",
+        ),
+        Misconception(
+            "transposes_batch",
+            _plain_transpose,
+            "transpones los dos primeros ejes. Con un lote delante, los que se intercambian son "
+            "los dos últimos.",
+            raises=RuntimeError,
+        ),
+    ),
+)
+
+
+# 5 · El error escondido: partir en cabezas
+
+
+def _split_cases(rng):
+    """Con t distinto del número de cabezas, y también igual, donde las formas no delatan nada."""
+    sizes = ((2, 5, 12, 3), (3, 4, 8, 4), (1, 6, 6, 2))
+    return [(_normal(rng, batch, t, d), heads) for batch, t, d, heads in sizes]
+
+
+SPLIT_HEADS = Exercise(
+    name="key_value_store.split_heads",
+    points=2,
+    reference=lambda X, num_heads: rearrange(X, "b t (h d) -> b h t d", h=num_heads),
+    cases=_split_cases,
+    misconceptions=(
+        Misconception(
+            "view_instead_of_transpose",
+            lambda X, num_heads: X.reshape(X.shape[0], num_heads, X.shape[1], -1),
+            "la forma es la pedida, pero cada cabeza recibe trozos de posiciones mezcladas. "
+            "reshape no mueve ejes: primero parte el último y después intercambia dos.",
+        ),
+        Misconception(
+            "no_transpose",
+            lambda X, num_heads: X.reshape(*X.shape[:2], num_heads, -1),
+            "partes bien el último eje, pero falta llevar el de las cabezas delante del tiempo.",
+        ),
+        Misconception(
+            "interleaved",
+            lambda X, num_heads: rearrange(X, "b t (d h) -> b h t d", h=num_heads),
+            "repartes las coordenadas como naipes, una para cada cabeza. Cada cabeza se lleva un "
+            "bloque contiguo: en el eje partido, las cabezas van primero.",
+        ),
+        Misconception(
+            "swaps_time_and_width",
+            lambda X, num_heads: rearrange(X, "b t (h d) -> b h d t", h=num_heads),
+            "los dos últimos ejes están al revés: dentro de cada cabeza, una fila por posición.",
+        ),
+        Misconception(
+            "heads_before_batch",
+            lambda X, num_heads: rearrange(X, "b t (h d) -> h b t d", h=num_heads),
+            "pusiste las cabezas delante del lote. El lote va primero; las cabezas, justo detrás.",
+        ),
+    ),
+)
+
+
+# 6 · Un solo producto
+
+
+def _projection_cases(rng):
+    sizes = (((4,), 6, 3, 5), ((2, 5), 4, 6, 3), ((2, 3), 5, 4, 4))
+    return [
+        (_normal(rng, *b, d), _normal(rng, d, d_k), _normal(rng, d, d_k), _normal(rng, d, d_v))
+        for b, d, d_k, d_v in sizes
+    ]
+
+
+def _count_products(student, X, W_q, W_k, W_v):
+    """Proyecta y dice también con cuántos productos de matrices se hizo."""
+    with _ProductCounter() as counter:
+        out = student(X, W_q, W_k, W_v)
+    return {"proyecciones": out, "productos": counter.count}
+
+
+def _stack_and_split(order, sizes):
+    """Apila las matrices en ese orden y corta con `sizes(d_k, d_v)`."""
+
+    def project(X, *matrices):
+        Y = X @ torch.cat([matrices[i] for i in order], dim=-1)
+        return Y.split(sizes(matrices[0].shape[-1], matrices[2].shape[-1]), dim=-1)
+
+    return project
+
+
+def _chunk_in_three(X, W_q, W_k, W_v):
+    return (X @ torch.cat([W_q, W_k, W_v], dim=-1)).tensor_split(3, dim=-1)
+
+
+def _stack_rows(X, W_q, W_k, W_v):
+    return (X @ torch.cat([W_q, W_k, W_v], dim=0)).split(W_q.shape[-1], dim=-1)
+
+
+STACKED_PROJECTION = Exercise(
+    name="key_value_store.stacked_projection",
+    points=2,
+    reference=_stack_and_split((0, 1, 2), lambda d_k, d_v: [d_k, d_k, d_v]),
+    cases=_projection_cases,
+    call=_count_products,
+    misconceptions=(
+        Misconception(
+            "three_products",
+            lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_k, X @ W_v),
+            "los valores son correctos, pero haces tres productos. Pega antes las tres matrices "
+            "en una sola y corta el resultado.",
+        ),
+        Misconception(
+            "equal_parts",
+            _chunk_in_three,
+            "cortas en tres partes iguales, y los valores pueden tener otro ancho que consultas y "
+            "claves: corta con los tres anchos.",
+        ),
+        Misconception(
+            "keys_first",
+            _stack_and_split((1, 0, 2), lambda d_k, d_v: [d_k, d_k, d_v]),
+            "consultas y claves salen intercambiadas: corta en el mismo orden en que pegaste.",
+        ),
+        Misconception(
+            "values_first",
+            _stack_and_split((2, 1, 0), lambda d_k, d_v: [d_v, d_k, d_k]),
+            "devuelves los valores primero: el orden pedido es consultas, claves, valores.",
+        ),
+        Misconception(
+            "stacks_rows",
+            _stack_rows,
+            "pegas las matrices por filas. Comparten la entrada (las filas); lo que se junta son "
+            "las salidas, que están en el último eje.",
+            raises=RuntimeError,
+        ),
+    ),
+)
+
+
+# 7 · Varias cabezas
+
+
+def _multi_head_cases(rng):
+    """El ancho de todas las cabezas juntas no siempre es d_model."""
+    sizes = ((2, 5, 6, 12, 3), (3, 4, 8, 8, 4), (1, 7, 5, 4, 2))
+    return [
+        (
+            _normal(rng, batch, t, d),
+            *(_normal(rng, d, width) for _ in range(3)),
+            _normal(rng, width, d),
+            heads,
+        )
+        for batch, t, d, width, heads in sizes
+    ]
+
+
+def _multi_head(
+    split="b t (h d) -> b h t d", merge="b h t d -> b t (h d)", beta=None, dim=-1, swap=False
+):
+    """Una atención multicabeza con una pieza que se puede estropear."""
+
+    def multi_head(X, W_q, W_k, W_v, W_h, num_heads):
+        Q, K, V = (rearrange(X @ W, split, h=num_heads) for W in (W_q, W_k, W_v))
+        K, V = (V, K) if swap else (K, V)
+        scale = Q.shape[-1] ** -0.5 if beta is None else beta(X, W_q)
+        H = soft_argmax(Q @ K.mT, scale, dim=dim) @ V
+        return rearrange(H, merge) @ W_h
+
+    return multi_head
+
+
+def _merge_by_reshape(X, W_q, W_k, W_v, W_h, num_heads):
+    Q, K, V = (rearrange(X @ W, "b t (h d) -> b h t d", h=num_heads) for W in (W_q, W_k, W_v))
+    return attention(Q, K, V).reshape(*X.shape[:2], -1) @ W_h
+
+
+def _split_by_reshape(X, W_q, W_k, W_v, W_h, num_heads):
+    batch, t, _ = X.shape
+    Q, K, V = ((X @ W).reshape(batch, num_heads, t, -1) for W in (W_q, W_k, W_v))
+    return rearrange(attention(Q, K, V), "b h t d -> b t (h d)") @ W_h
+
+
+def _without_W_h(X, W_q, W_k, W_v, W_h, num_heads):
+    Q, K, V = (rearrange(X @ W, "b t (h d) -> b h t d", h=num_heads) for W in (W_q, W_k, W_v))
+    return rearrange(attention(Q, K, V), "b h t d -> b t (h d)")
+
+
+MULTI_HEAD = Exercise(
+    name="key_value_store.multi_head",
+    points=3,
+    reference=_multi_head(),
+    cases=_multi_head_cases,
+    gradient=True,
+    tolerance=1e-4,
+    misconceptions=(
+        Misconception(
+            "no_output_matrix",
+            _without_W_h,
+            "falta W_h: concatenar deja las cabezas una al lado de otra; W_h las mezcla y las "
+            "devuelve a la dimensión del modelo.",
+        ),
+        Misconception(
+            "one_head",
+            lambda X, W_q, W_k, W_v, W_h, num_heads: attention(X @ W_q, X @ W_k, X @ W_v) @ W_h,
+            "no usas num_heads: esto es una sola cabeza ancha, con un único reparto de pesos por "
+            "posición.",
+        ),
+        Misconception(
+            "scale_with_all_heads",
+            _multi_head(beta=lambda X, W_q: W_q.shape[-1] ** -0.5),
+            "escalas con el ancho de todas las cabezas juntas. Cada producto escalar suma solo las "
+            "coordenadas de su cabeza.",
+        ),
+        Misconception(
+            "no_scale",
+            _multi_head(beta=lambda X, W_q: 1.0),
+            "olvidaste dividir las puntuaciones de cada cabeza entre √d_k.",
+        ),
+        Misconception(
+            "split_without_transpose",
+            _split_by_reshape,
+            "partes en cabezas con un solo reshape: cada cabeza recibe posiciones mezcladas. Parte "
+            "el último eje y después lleva el de las cabezas delante del tiempo.",
+        ),
+        Misconception(
+            "merge_without_transpose",
+            _merge_by_reshape,
+            "al juntar las cabezas falta devolver su eje al lado del ancho antes del reshape: así "
+            "mezclas posiciones distintas.",
+        ),
+        Misconception(
+            "interleaved_merge",
+            _multi_head(merge="b h t d -> b t (d h)"),
+            "al juntar, intercalas las coordenadas de las cabezas. Van en bloques, en el mismo "
+            "orden en que se partieron.",
+        ),
+        Misconception(
+            "softmax_over_queries",
+            _multi_head(dim=-2),
+            "en cada cabeza normalizas sobre las consultas; los pesos de una consulta suman uno "
+            "sobre las claves.",
+        ),
+        Misconception(
+            "keys_and_values_swapped",
+            _multi_head(swap=True),
+            "las claves y los valores están intercambiados: se puntúa con las claves y se mezclan "
+            "los valores.",
+        ),
+    ),
+)
+
+
+# 8 · Diseño: los k mejores, por trozos
+
+
+def _top_k_cases(rng):
+    """El último trozo puede ser menor que k, y en un caso lo son todos."""
+    sizes = ((3, 11, 4, 4, 4), (5, 20, 6, 3, 5), (2, 9, 3, 2, 8), (4, 10, 5, 3, 2))
+    return [
+        (_normal(rng, t_q, d_k), _normal(rng, t_k, d_k), k, chunk)
+        for t_q, t_k, d_k, k, chunk in sizes
+    ]
+
+
+def _watch_memory(student, Q, K, k, chunk_size):
+    """Busca los mejores y dice si algún tensor nuevo pasó de un trozo o de los candidatos."""
+    with _ProductCounter() as counter:
+        scores, indices = student(Q, K, k, chunk_size)
+    candidates = k * math.ceil(len(K) / chunk_size)
+    room = max(len(Q) * max(chunk_size + k, candidates), K.shape[-1] * chunk_size)
+    return {
+        "puntuaciones": scores,
+        "posiciones": indices,
+        "cabe en memoria": counter.largest <= room,
+    }
+
+
+def _top_k_by_chunks(Q, K, k, chunk_size, offset=True, largest=True):
+    """Recorre las claves por trozos y conserva, de cada consulta, las k mejores hasta ahora."""
+    scores, indices = Q.new_empty(len(Q), 0), torch.empty(len(Q), 0, dtype=torch.long)
+    for start in range(0, len(K), chunk_size):
+        new = Q @ K[start : start + chunk_size].mT
+        positions = torch.arange(new.shape[-1]) + (start if offset else 0)
+        scores = torch.cat([scores, new], dim=-1)
+        indices = torch.cat([indices, positions.expand_as(new)], dim=-1)
+        scores, kept = scores.topk(min(k, scores.shape[-1]), largest=largest)
+        indices = indices.gather(-1, kept)
+    return scores, indices
+
+
+def _last_chunk_only(Q, K, k, chunk_size):
+    start = (len(K) - 1) // chunk_size * chunk_size
+    scores, indices = (Q @ K[start:].mT).topk(min(k, len(K) - start))
+    return scores, indices + start
+
+
+def _k_of_every_chunk(Q, K, k, chunk_size):
+    found = []
+    for start in range(0, len(K), chunk_size):
+        new = Q @ K[start : start + chunk_size].mT
+        scores, kept = new.topk(min(k, new.shape[-1]))
+        found.append((scores, kept + start))
+    return tuple(torch.cat(parts, dim=-1) for parts in zip(*found, strict=True))
+
+
+def _k_from_short_chunk(Q, K, k, chunk_size):
+    best = []
+    for start in range(0, len(K), chunk_size):
+        scores, kept = (Q @ K[start : start + chunk_size].mT).topk(k)
+        best.append((scores, kept + start))
+    scores, indices = (torch.cat(parts, dim=-1) for parts in zip(*best, strict=True))
+    scores, kept = scores.topk(k)
+    return scores, indices.gather(-1, kept)
+
+
+def _positions_among_candidates(Q, K, k, chunk_size):
+    scores, _ = _k_of_every_chunk(Q, K, k, chunk_size)
+    return scores.topk(k)
+
+
+TOP_K = Exercise(
+    name="key_value_store.top_k",
+    points=3,
+    reference=_top_k_by_chunks,
+    cases=_top_k_cases,
+    call=_watch_memory,
+    misconceptions=(
+        Misconception(
+            "all_at_once",
+            lambda Q, K, k, chunk_size: tuple((Q @ K.mT).topk(k)),
+            "el resultado es correcto, pero puntúas todas las claves a la vez: con un millón no "
+            "cabría. Recorre K de chunk_size en chunk_size.",
+        ),
+        Misconception(
+            "no_offset",
+            lambda Q, K, k, chunk_size: _top_k_by_chunks(Q, K, k, chunk_size, offset=False),
+            "las posiciones son relativas a cada trozo: súmales dónde empieza el trozo en K.",
+        ),
+        Misconception(
+            "last_chunk",
+            _last_chunk_only,
+            "te quedas con lo mejor del último trozo. Conserva los candidatos de los anteriores y "
+            "compáralos con los nuevos.",
+        ),
+        Misconception(
+            "k_of_every_chunk",
+            _k_of_every_chunk,
+            "devuelves los k mejores de cada trozo: falta la elección final entre todos ellos.",
+        ),
+        Misconception(
+            "smallest",
+            lambda Q, K, k, chunk_size: _top_k_by_chunks(Q, K, k, chunk_size, largest=False),
+            "te quedas con las claves menos parecidas: los k mejores son los de mayor puntuación.",
+        ),
+        Misconception(
+            "positions_among_candidates",
+            _positions_among_candidates,
+            "la última elección da posiciones dentro de los candidatos, no dentro de K: úsalas "
+            "para elegir entre las posiciones que guardaste.",
+        ),
+        Misconception(
+            "short_last_chunk",
+            _k_from_short_chunk,
+            "pides k elementos a un trozo que puede tener menos: el último suele ser más corto.",
+            raises=RuntimeError,
+        ),
+    ),
+)
+
+
+EXERCISES = (
+    HARD_LOOKUP,
+    SOFT_LOOKUP,
+    READ_CURVES,
+    LOOK_UP_ALL,
+    SPLIT_HEADS,
+    STACKED_PROJECTION,
+    MULTI_HEAD,
+    TOP_K,
+)
