@@ -49,7 +49,7 @@ WEIGHTS = Exercise(
             "divides_by_d",
             _weights_with_scale(lambda Q, K: 1 / Q.shape[-1]),
             "divides las puntuaciones por d_k, y la escala es su raíz cuadrada: un producto "
-            "punto de d_k términos crece como √d_k, no como d_k",
+            "escalar de d_k términos crece como √d_k, no como d_k",
         ),
         Misconception(
             "no_scale",
