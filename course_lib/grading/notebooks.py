@@ -285,7 +285,8 @@ def prepare(source: Source, kind: str, names: list[str], stamp: dict[str, str]) 
     for cell, origin in zip(notebook.cells, origins, strict=True):
         if cell.cell_type == "code":
             _normalise_outputs(source, cell, origin)
-    notebook.metadata[METADATA_KEY] = dict(stamp)
+    # Ejecutar anota la versión de Python en los metadatos: se escriben de nuevo.
+    notebook.metadata = nbformat.from_dict({**_notebook_metadata(), METADATA_KEY: dict(stamp)})
     notebook.metadata[METADATA_KEY]["content"] = content_hash(notebook)
     return dump(notebook)
 
