@@ -1,1 +1,24 @@
 "use strict";
+
+// Lo que otros guiones de la página escriben en inglés al cargarse, dicho en español.
+const COURSE_LABELS = {
+  "Toggle hidden content": "Mostrar u ocultar el contenido",
+  "Link to this heading": "Enlace a este apartado",
+};
+
+function courseTranslate(root) {
+  for (const attribute of ["aria-label", "title", "data-bs-title", "data-bs-original-title"]) {
+    for (const element of root.querySelectorAll(`[${attribute}]`)) {
+      const spanish = COURSE_LABELS[element.getAttribute(attribute)];
+      if (spanish) element.setAttribute(attribute, spanish);
+    }
+  }
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  courseTranslate(document);
+  // Las cajas que se desplazan de lado también se alcanzan con el teclado.
+  for (const box of document.querySelectorAll(".bd-article pre, .bd-article div.math, .bd-article .pst-scrollable-table-container")) {
+    if (box.scrollWidth > box.clientWidth && !box.hasAttribute("tabindex")) box.tabIndex = 0;
+  }
+});

@@ -2,9 +2,9 @@
 
 from sphinx.application import Sphinx
 
-from . import contents, diagrams, execution, mathematics
+from . import contents, diagrams, downloads, execution, interface, mathematics
 
-PARTS = (contents, diagrams, execution, mathematics)
+PARTS = (contents, diagrams, downloads, execution, interface, mathematics)
 
 
 def setup(app: Sphinx) -> dict[str, object]:

@@ -29,7 +29,6 @@ def inline_svg(path: Path, alt: str, prefix: str) -> str:
     root = ET.parse(path).getroot()
     _make_ids_unique(root, prefix)
     _describe(root, alt, f"{prefix}-title")
-    root.attrib.pop("style", None)
     _scale_with_page(root)
     return ET.tostring(root, encoding="unicode")
 
@@ -52,6 +51,8 @@ def _describe(root: ET.Element, alt: str, title_id: str) -> None:
     title = ET.Element(f"{{{SVG}}}title", {"id": title_id})
     title.text = alt
     root.insert(0, title)
+    for old in root.findall(f"{{{SVG}}}desc"):  # Lo dice ya la alternativa de la página.
+        root.remove(old)
     root.set("role", "img")
     root.set("aria-labelledby", title_id)
 
@@ -62,8 +63,8 @@ def _scale_with_page(root: ET.Element) -> None:
         root.set("viewBox", f"0 0 {width.removesuffix('px')} {height.removesuffix('px')}")
     root.set("class", "diagram")
     box = root.get("viewBox", "").replace(",", " ").split()
-    if len(box) == 4:  # Nunca más grande que como fue dibujado.
-        root.set("style", f"max-width:{float(box[2]):g}px")
+    if len(box) == 4 and "style" not in root.attrib:  # Nunca más grande que como fue dibujado.
+        root.set("style", f"width:100%;max-width:{float(box[2]):g}px;height:auto")
 
 
 class Diagram(SphinxDirective):

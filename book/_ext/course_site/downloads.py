@@ -1,0 +1,129 @@
+"""Descargas de cada página y, si el libro está en un repositorio, el botón de Colab.
+
+Los cuadernos quedan en `notebooks/` dentro del sitio: los capítulos con sus resultados, los ejercicios
+tal como se entregan. El sitio publicado los lleva, y por eso Colab puede abrirlos desde su rama.
+"""
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+import nbformat
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+FOLDER = "notebooks"
+COLAB = "https://colab.research.google.com"
+GITHUB = re.compile(r"https://github\.com/([^/]+)/([^/]+?)(?:\.git)?/?")
+
+
+def colab_url(repository: str, branch: str, page: str) -> str | None:
+    """La dirección que abre en Colab el cuaderno publicado; None sin repositorio en GitHub."""
+    match = GITHUB.fullmatch(repository or "")
+    if match is None:
+        return None
+    return f"{COLAB}/github/{match[1]}/{match[2]}/blob/{quote(branch)}/{FOLDER}/{page}.ipynb"
+
+
+def add_buttons(app: Sphinx, pagename, templatename, context, doctree) -> None:
+    """El menú «Descargar» y, en los cuadernos, «Abrir en Colab»."""
+    if doctree is None:
+        return
+    notebook = notebook_source(app, pagename)
+    downloads = [_print_button()]
+    if notebook:
+        downloads.insert(0, _notebook_button(context["pathto"](f"{FOLDER}/{pagename}.ipynb", 1)))
+    buttons = [_group("Descargar esta página", "fas fa-download", downloads, "download-buttons")]
+    repository = app.config.html_theme_options.get("repository_url", "")
+    url = colab_url(repository, app.config.course_published_branch, pagename)
+    if notebook and url:
+        buttons.append(_colab_button(url))
+    context["header_buttons"] = [*context.get("header_buttons", []), *buttons]
+
+
+def _notebook_button(url: str) -> dict:
+    return {
+        "type": "link",
+        "url": url,
+        "text": "Cuaderno (.ipynb)",
+        "tooltip": "Descargar el cuaderno de Jupyter",
+        "icon": "fas fa-code",
+        "label": "download-notebook-button",
+    }
+
+
+def _print_button() -> dict:
+    return {
+        "type": "javascript",
+        "javascript": "window.print()",
+        "text": "Imprimir o guardar como PDF",
+        "tooltip": "Imprimir la página",
+        "icon": "fas fa-file-pdf",
+        "label": "download-pdf-button",
+    }
+
+
+def _colab_button(url: str) -> dict:
+    return {
+        "type": "link",
+        "url": url,
+        "text": "Colab",
+        "tooltip": "Abrir en Colab",
+        "icon": "fas fa-rocket",
+        "label": "colab-button",
+    }
+
+
+def _group(tooltip: str, icon: str, buttons: list[dict], label: str) -> dict:
+    return {"type": "group", "tooltip": tooltip, "icon": icon, "buttons": buttons, "label": label}
+
+
+def notebook_source(app: Sphinx, pagename: str) -> Path | None:
+    """El cuaderno de una página: guardado (ejercicios y soluciones) o recién ejecutado (capítulos)."""
+    if "kernelspec" not in app.env.metadata.get(pagename, {}):
+        return None
+    source = Path(app.env.doc2path(pagename))
+    if source.suffix == ".ipynb":
+        return source
+    executed = Path(app.outdir).parent / "jupyter_execute" / f"{pagename}.ipynb"
+    return executed if executed.is_file() else None
+
+
+def publish_notebooks(app: Sphinx, exception: Exception | None) -> None:
+    """Copia los cuadernos al sitio; con repositorio, con una celda que instala la biblioteca en Colab."""
+    if exception is not None or app.builder.format != "html":
+        return
+    repository = app.config.html_theme_options.get("repository_url", "")
+    for pagename in app.config.external_site_map:
+        if pagename in app.env.metadata and (source := notebook_source(app, pagename)):
+            target = Path(app.outdir) / FOLDER / f"{pagename}.ipynb"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            content = for_download(source.read_text(encoding="utf-8"), repository)
+            if not target.is_file() or target.read_text(encoding="utf-8") != content:
+                target.write_text(content, encoding="utf-8")
+
+
+def for_download(content: str, repository: str) -> str:
+    """El cuaderno como se descarga; en Colab, la biblioteca del curso se instala sola."""
+    if not GITHUB.fullmatch(repository or ""):
+        return content
+    notebook = nbformat.reads(content, as_version=4)
+    code = (
+        "# En Colab hay que instalar la biblioteca del curso; en tu computadora no hace nada.\n"
+        "import sys\n\n"
+        "if 'google.colab' in sys.modules:\n"
+        f"    %pip install --quiet git+{repository}"
+    )
+    cell = nbformat.v4.new_code_cell(code, id="colab-setup")
+    if notebook.nbformat_minor < 5:
+        del cell["id"]
+    notebook.cells.insert(0, cell)
+    return nbformat.writes(notebook) + "\n"
+
+
+def setup(app: Sphinx) -> None:
+    app.add_config_value("course_published_branch", "gh-pages", "html")
+    # Después de que el tema prepara sus botones (501).
+    app.connect("html-page-context", add_buttons, priority=502)
+    app.connect("build-finished", publish_notebooks)

@@ -1,0 +1,33 @@
+"""La interfaz: en español y sin partes que hablen con otros servidores."""
+
+from sphinx.application import Sphinx
+
+# sphinx-thebe ejecuta código en un servidor ajeno; Jupyter Book lo carga aunque esté apagado.
+OUTSIDE = ("thebe", "unpkg.com", "cdnjs.cloudflare.com")
+
+
+def drop_outside_assets(app: Sphinx, pagename, templatename, context, doctree) -> None:
+    """Quita de la página los guiones y estilos que no se usan o que vienen de fuera."""
+    for kind in ("script_files", "css_files"):
+        kept, seen = [], set()
+        for asset in context.get(kind, []):
+            body = getattr(asset, "attributes", {}).get("body") or ""
+            text = f"{getattr(asset, 'filename', asset)}{body}".lower()
+            if text not in seen and not any(name in text for name in OUTSIDE):
+                kept.append(asset)
+                seen.add(text)
+        context[kind] = kept
+
+
+def drop_thebe_markup(app: Sphinx, doctree, docname) -> None:
+    """Quita la configuración que sphinx-thebe deja al final de cada página."""
+    from docutils import nodes
+
+    for raw in list(doctree.findall(nodes.raw)):
+        if "thebe" in raw.astext() and "<script" in raw.astext():
+            raw.parent.remove(raw)
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("html-page-context", drop_outside_assets, priority=990)
+    app.connect("doctree-resolved", drop_thebe_markup, priority=990)
