@@ -540,6 +540,8 @@ def _layer(kind, W):
         "acumulada": lambda X: X.cumsum(dim=0),
         "ordenada": lambda X: X.sort(dim=0).values,
         "primera": lambda X: X[:1].expand_as(X),
+        "redondeo": lambda X: X + 2e-5 * sinusoidal_positions(*X.shape).to(X),
+        "casi": lambda X: X + 1e-2 * sinusoidal_positions(*X.shape).to(X),
     }[kind]
 
 
@@ -552,15 +554,8 @@ def _is_equivariant(f, X, order):
 
 
 def _equivariance_cases(rng):
-    kinds = (
-        "autoatención",
-        "causal",
-        "con posiciones",
-        "media",
-        "acumulada",
-        "ordenada",
-        "primera",
-    )
+    kinds = ("autoatención", "causal", "con posiciones", "media", "acumulada", "ordenada")
+    kinds += ("primera", "redondeo", "casi")
     cycle = torch.tensor([2, 0, 3, 4, 1])  # no es su propia inversa
     return [(kind, _randn(rng, 5, 4), _randn(rng, 4, 4), cycle) for kind in kinds]
 
@@ -604,6 +599,18 @@ EQUIVARIANCE = Exercise(
             "negated",
             lambda f, X, order: not _is_equivariant(f, X, order),
             "la respuesta está al revés: True significa que sí es equivariante",
+        ),
+        Misconception(
+            "exact",
+            lambda f, X, order: torch.equal(f(X[order]), f(X)[order]),
+            "exiges igualdad exacta: en coma flotante, sumar en otro orden cambia los últimos "
+            "decimales; usa torch.allclose con atol=1e-4",
+        ),
+        Misconception(
+            "default_tolerance",
+            lambda f, X, order: torch.allclose(f(X[order]), f(X)[order]),
+            "la comparación es correcta, pero con la tolerancia de fábrica, menor que la pedida: "
+            "pasa atol=1e-4",
         ),
         Misconception(
             "shapes_only",
