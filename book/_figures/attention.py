@@ -8,8 +8,8 @@ import numpy as np
 
 from book._figures.kit import Figure, decimal
 
-SOURCE = ("el", "gato", "negro", "duerme")
-TARGET = ("the", "black", "cat", "sleeps")
+SOURCE = ("la", "cebolla", "morada", "picada")
+TARGET = ("the", "chopped", "red", "onion")
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -22,7 +22,7 @@ def seq2seq_bottleneck() -> Figure:
         "seq2seq_bottleneck",
         title="El cuello de botella de un codificador-decodificador",
         desc="El codificador lee cuatro palabras y produce un estado por palabra. Solo el último "
-        "llega al decodificador, como un único vector c; los otros tres se descartan.",
+        "llega al decodificador, como un único vector; los otros tres se descartan.",
         height=490,
     )
     centers = (62, 182, 302, 422)
@@ -37,9 +37,9 @@ def seq2seq_bottleneck() -> Figure:
         fig.text(cx + 22, column.cy, f"$h_{index + 1}$", anchor="start")
     fig.line((46, 199), (46, 204), (318, 204), (318, 199), width=1)
     fig.text(182, 218, "se descartan", size=fig.small)
-    context = fig.column(254, 256, "output", count=4, cell=(32, 17))
+    context = fig.column(254, 256, "input", count=4, cell=(32, 17))
     fig.arrow((422, 192), (422, context.cy), context.e)
-    fig.text(214, context.cy, "un solo vector $c$,\ndel mismo tamaño para\n4 palabras o para 400",
+    fig.text(214, context.cy, "un solo vector,\ndel mismo tamaño para\n4 palabras o para 400",
              size=fig.small, anchor="end")
     fig.frame(4, 368, 472, 118)
     fig.text(462, 388, "Decodificador", anchor="end", bold=True)
@@ -59,52 +59,51 @@ def _recurrent_row(fig: Figure, centers: tuple[float, ...], y: float) -> list:
 
 
 def attention_step() -> Figure:
-    states = np.array([[0.3, -0.1, 0.3], [0.8, 1.0, 0.2], [1.0, -0.2, 0.4], [-0.4, 0.6, -0.8]])
-    query = np.array([1.0, 1.5, -0.5])
+    words = ("cebolla", "morada", "picada")
+    states = np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 1.0, 2.0]])
+    query = np.array([0.5, 1.5, 0.0])
     scores = states @ query
     weights = softmax(scores)
-    context = weights @ states
     fig = Figure(
         "attention_step",
-        title="Un paso de atención: puntuar, softmax, suma ponderada",
-        desc="El estado del decodificador se compara con los cuatro estados del codificador; las "
+        title="Un paso de atención: puntuar, normalizar, mezclar",
+        desc="La consulta del decodificador se compara con los tres estados del codificador; las "
         "puntuaciones "
         f"{', '.join(decimal(value, 1) for value in scores)} pasan por softmax y dan los pesos "
-        f"{', '.join(decimal(value) for value in weights)}, con los que se suman los estados.",
-        height=622,
+        f"{', '.join(decimal(value) for value in weights)}, con los que se mezclan los estados.",
+        height=624,
     )
-    centers = (160, 250, 340, 430)
-    fig.text(54, 18, "consulta")
-    fig.text(54, 44, "$s$")
-    asking = fig.column(54, 62, "query", query, digits=1)
-    first = fig.op(112, 170, 366, 38, "1 · puntuar: $e_i = s·h_i$")
-    fig.arrow(asking.s, (54, first.cy), first.w_)
-    second = fig.op(112, 272, 366, 38, "2 · softmax: pesos que suman 1")
-    third = fig.op(112, 426, 366, 38, "3 · suma ponderada: $c = Σ α_i h_i$")
+    centers, cell = (168, 286, 404), (58, 25)
+    fig.text(56, 18, "consulta")
+    fig.text(56, 44, "$q$")
+    asking = fig.column(56, 62, "query", query, digits=1, cell=cell)
+    first = fig.op(116, 170, 348, 38, "1 · puntuar: $s_i = q·h_i$")
+    fig.arrow(asking.s, (56, first.cy), first.w_)
+    second = fig.op(116, 272, 348, 38, "2 · normalizar con softmax")
+    third = fig.op(116, 426, 348, 38, "3 · mezclar: $c = Σ α_i h_i$")
     for index, cx in enumerate(centers):
-        fig.text(cx, 18, SOURCE[index])
+        fig.text(cx, 18, words[index])
         fig.text(cx, 44, f"$h_{index + 1}$")
-        state = fig.column(cx, 62, "input", states[index], digits=1)
+        state = fig.column(cx, 62, "input", states[index], digits=1, cell=cell)
         fig.arrow(state.s, (cx, first.y))
-        score = fig.column(cx, 226, None, [scores[index]], digits=1)
+        score = fig.column(cx, 226, None, [scores[index]], digits=1, cell=cell)
         fig.line((cx, first.bottom), score.n)
         fig.arrow(score.s, (cx, second.y))
-        bar = fig.bar(cx - 23, 402, 46, 64 * weights[index], "weight")
-        fig.arrow((cx, second.bottom), (cx, bar.y - 22))
+        bar = fig.bar(cx - 29, 402, 58, 64 * weights[index], "weight")
         fig.text(cx, bar.y - 12, decimal(weights[index]))
+        fig.arrow((cx, second.bottom), (cx, bar.y - 22))
         fig.arrow((cx, 402), (cx, third.y))
-        part = fig.column(cx, 514, "input", weights[index] * states[index])
+        # Tres decimales aquí: así la suma que hace quien lee redondea al contexto impreso.
+        part = fig.column(cx, 514, "input", weights[index] * states[index], digits=3, cell=cell)
         fig.arrow((cx, third.bottom), (cx, 482))
         fig.text(cx, 496, f"$α_{index + 1}h_{index + 1}$")
-        if index:
-            fig.text(cx - 45, part.cy, "+", size=fig.math)
-    fig.text(98, 239, "$e_i$", anchor="end")
-    fig.text(98, 372, "$α_i$", anchor="end")
-    fig.line((128, 402), (462, 402), width=1)
-    fig.column(54, 514, "output", context)
-    fig.text(54, 496, "$c$")
-    fig.text(107, 551, "=", size=fig.math)
-    fig.text(54, 606, "contexto")
+        fig.text((56, *centers)[index] / 2 + cx / 2, part.cy, "=++"[index], size=fig.math)
+    fig.text(102, 239, "$s_i$", anchor="end")
+    fig.text(102, 372, "$α_i$", anchor="end")
+    fig.line((128, 402), (452, 402), width=1)
+    fig.column(56, 514, "output", weights @ states, cell=cell)
+    fig.text(56, 496, "$c$")
+    fig.text(56, 608, "contexto")
     return fig
 
 
@@ -231,8 +230,8 @@ def additive_multiplicative() -> Figure:
     fig.arrow(query.s, (306, 314), product.w_)
     fig.arrow(projection.s, (414, 314), product.e)
     _score(fig, 360, product.s)
-    fig.text(120, 490, "$e = v^T 'tanh'(W_q q + W_k k)$", size=fig.body)
-    fig.text(360, 490, "$e = q^T W k$")
+    fig.text(120, 490, "$s = v^T 'tanh'(W_q q + W_k k)$", size=fig.body)
+    fig.text(360, 490, "$s = q^T W k$")
     fig.text(120, 520, "una red pequeña", size=fig.small)
     fig.text(360, 520, "un producto escalar si $W = I$", size=fig.small)
     return fig
@@ -247,7 +246,7 @@ def _asked_pair(fig: Figure, left: float) -> tuple:
 
 
 def _score(fig: Figure, cx: float, start: tuple[float, float]) -> None:
-    cell = fig.column(cx, 424, "weight", ["$e$"], cell=(46, 32))
+    cell = fig.column(cx, 424, "weight", ["$s$"], cell=(46, 32))
     fig.arrow(start, cell.n)
 
 

@@ -7,21 +7,24 @@ import numpy as np
 from book._figures.attention import softmax
 from book._figures.kit import Box, Figure, decimal
 
+# Los del capítulo: rasgos función, nombre, verbo; se busca y se ofrece un nombre o un verbo.
+FEATURES = ("función", "nombre", "verbo")
 EMBEDDINGS = {
-    "El": [0.5, -0.5, -0.3],
-    "gato": [-0.1, -0.6, 1.2],
-    "come": [0.9, 0.5, 1.2],
-    "duerme": [1.2, 0.2, -0.5],
-    "mucho": [-0.6, 0.8, -0.4],
-    "pescado": [1.1, 0.2, 0.2],
+    "el": [1.0, 0.0, 0.0],
+    "al": [1.0, 0.0, 0.0],
+    "gato": [0.0, 1.0, 0.0],
+    "ratón": [0.0, 1.0, 0.0],
+    "come": [0.0, 0.0, 1.0],
+    "persigue": [0.0, 0.0, 1.0],
 }
-W_Q = np.array([[0.3, 0.4], [-0.9, 0.6], [0.1, -0.5]])
-W_K = np.array([[0.4, -0.2], [0.0, -0.7], [-0.6, -1.0]])
-W_V = np.array([[-0.8, -0.7], [-0.2, -0.3], [0.0, 1.0]])
+W_Q = np.array([[2.0, 0.0], [1.0, 3.0], [3.0, 0.0]])
+W_K = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
+W_V = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+SHORT, LONG = "El gato come", "El gato persigue al ratón"
 
 
 def embed(sentence: str) -> np.ndarray:
-    return np.array([EMBEDDINGS[word] for word in sentence.split()])
+    return np.array([EMBEDDINGS[word.lower()] for word in sentence.split()])
 
 
 def scaled_scores(inputs: np.ndarray) -> np.ndarray:
@@ -29,8 +32,7 @@ def scaled_scores(inputs: np.ndarray) -> np.ndarray:
 
 
 def self_attention_one_query() -> Figure:
-    sentence = "El gato come"
-    words, inputs = sentence.split(), embed(sentence)
+    words, inputs = SHORT.split(), embed(SHORT)
     query, keys, values = (inputs @ W_Q)[1], inputs @ W_K, inputs @ W_V
     scores = scaled_scores(inputs)[1]
     weights = softmax(scores)
@@ -38,30 +40,32 @@ def self_attention_one_query() -> Figure:
         "self_attention_one_query",
         title="Autoatención para una sola consulta: «gato» en «El gato come»",
         desc="La consulta de «gato» se compara con las claves de «El», «gato» y «come»; softmax "
-        f"da los pesos {', '.join(decimal(value) for value in weights)}, que ponderan los valores "
-        "de las tres palabras. La suma es la nueva representación de «gato».",
+        f"da los pesos {', '.join(decimal(value, 3) for value in weights)}, que ponderan los "
+        "valores de las tres palabras. La mezcla es la nueva representación de «gato».",
         height=754,
     )
     centers, cell = (168, 286, 404), (50, 25)
     fig.text(56, 18, "«gato»", bold=True)
-    asking = fig.column(56, 36, "input", inputs[1], digits=1, cell=cell)
+    asking = fig.column(56, 36, "input", inputs[1], digits=0, cell=cell)
+    for row, feature in enumerate(FEATURES):
+        fig.text(112, 36 + 25 * (row + 0.5), feature, size=fig.small)
     to_query = fig.op(16, 142, 80, 40, "$W_q$", heavy=True)
     fig.arrow(asking.s, to_query.n)
-    q = fig.column(56, 236, "query", query, cell=cell)
+    q = fig.column(56, 236, "query", query, digits=0, cell=cell)
     fig.text(56, 218, "$q_2$")
     fig.arrow(to_query.s, (56, 204))
     projections = fig.op(116, 142, 348, 40, "$W_k$ y $W_v$", heavy=True)
     first = fig.op(116, 322, 348, 40, "1 · puntuar: $q_2·k_i / √d_k$")
     fig.arrow(q.s, (56, first.cy), first.w_)
-    second = fig.op(116, 430, 348, 40, "2 · softmax: pesos que suman 1")
-    third = fig.op(116, 578, 348, 40, "3 · sumar: $z_2 = Σ α_i v_i$")
+    second = fig.op(116, 430, 348, 40, "2 · normalizar con softmax")
+    third = fig.op(116, 578, 348, 40, "3 · mezclar: $z_2 = Σ α_i v_i$")
     for index, cx in enumerate(centers):
         number = index + 1
         fig.text(cx, 18, words[index])
-        x = fig.column(cx, 36, "input", inputs[index], digits=1, cell=cell)
+        x = fig.column(cx, 36, "input", inputs[index], digits=0, cell=cell)
         fig.arrow(x.s, (cx, projections.y))
-        key = fig.column(cx - 26, 236, "key", keys[index], cell=cell)
-        value = fig.column(cx + 28, 236, "value", values[index], cell=cell)
+        key = fig.column(cx - 26, 236, "key", keys[index], digits=0, cell=cell)
+        value = fig.column(cx + 28, 236, "value", values[index], digits=0, cell=cell)
         for box, letter in ((key, "k"), (value, "v")):
             fig.text(box.cx, 218, f"${letter}_{number}$")
             fig.arrow((box.cx, projections.bottom), (box.cx, 204))
@@ -69,26 +73,26 @@ def self_attention_one_query() -> Figure:
         score = fig.column(cx, 382, None, [scores[index]], cell=cell)
         fig.line((cx, first.bottom), score.n)
         fig.arrow(score.s, (cx, second.y))
-        bar = fig.bar(cx - 25, 556, 50, 64 * weights[index], "weight")
-        fig.text(cx, bar.y - 12, decimal(weights[index]))
+        bar = fig.bar(cx - 25, 556, 50, 46 * weights[index], "weight")
+        fig.text(cx, bar.y - 12, decimal(weights[index], 3))
         fig.arrow((cx, second.bottom), (cx, bar.y - 22))
         fig.arrow((cx, 556), (cx, third.y))
-        part = fig.column(cx, 668, "value", weights[index] * values[index], cell=cell)
+        part = fig.column(cx, 668, "value", weights[index] * values[index], digits=3, cell=cell)
         fig.text(cx, 650, f"$α_{number}v_{number}$")
         fig.arrow((cx, third.bottom), (cx, 636))
         fig.text((56, *centers)[index] / 2 + cx / 2, part.cy, "=++"[index], size=fig.math)
     fig.line((132, 556), (448, 556), width=1)
     fig.text(104, 524, "$α_i$", anchor="end")
-    out = fig.column(56, 668, "output", weights @ values, cell=cell)
+    out = fig.column(56, 668, "output", weights @ values, digits=3, cell=cell)
     fig.text(56, 650, "$z_2$")
     fig.text(16, out.bottom + 20, "«gato», ahora con su contexto", anchor="start", size=fig.small)
     return fig
 
 
 def self_attention_all() -> Figure:
-    sentence = "El gato come"
-    words, inputs = sentence.split(), embed(sentence)
+    words, inputs = SHORT.split(), embed(SHORT)
     weights = softmax(scaled_scores(inputs))
+    outputs = weights @ (inputs @ W_V)
     fig = Figure(
         "self_attention_all",
         title="Autoatención para todas las palabras a la vez",
@@ -97,8 +101,9 @@ def self_attention_all() -> Figure:
         "palabra. La fila de «gato» es la de la figura anterior.",
         height=620,
     )
-    x = fig.grid(165, 40, 3, 3, "input", values=inputs, digits=1, cell=(50, 26), row=1)
-    fig.wide_axis(x, "d")
+    x = fig.grid(150, 34, 3, 3, "input", values=inputs, digits=0, cell=(60, 26), row=1)
+    for j, feature in enumerate(FEATURES):
+        fig.text(x.x + 60 * (j + 0.5), 18, feature, size=fig.small)
     _row_words(fig, x, words)
     fig.text(x.right + 14, x.cy, "$X$", anchor="start")
     fig.line(x.s, (240, 134))
@@ -108,14 +113,16 @@ def self_attention_all() -> Figure:
         box = fig.op(cx - 40, 154, 80, 38, f"$W_{letter}$", heavy=True)
         fig.arrow((240, 134), (cx, 134), box.n)
         lit = 1 if letter == "q" else None
-        grid = fig.grid(cx - 52, 214, 3, 2, role, values=inputs @ matrix, cell=(52, 26), row=lit)
+        grid = fig.grid(cx - 52, 214, 3, 2, role, values=inputs @ matrix, digits=0,
+                        cell=(52, 26), row=lit)
         fig.arrow(box.s, grid.n)
         fig.text(grid.right + 8, grid.cy, f"${letter.upper()}$", anchor="start")
         projected.append(grid)
     score = fig.op(22, 320, 290, 42, "softmax de $QK^T/√d_k$, por filas")
     fig.arrow(projected[0].s, (projected[0].cx, score.y))
     fig.arrow(projected[1].s, (projected[1].cx, score.y))
-    a = fig.grid(80, 418, 3, 3, "weight", values=weights, shade=weights, cell=(54, 30))
+    a = fig.grid(80, 418, 3, 3, "weight", values=weights, digits=3, shade=weights,
+                 cell=(54, 30))
     fig.arrow((a.cx, score.bottom), (a.cx, 386))
     for j, word in enumerate(words):
         fig.text(a.x + 54 * (j + 0.5), 402, word, size=fig.small)
@@ -125,10 +132,10 @@ def self_attention_all() -> Figure:
     mix = fig.op(346, a.cy - 21, 112, 42, "$A V$")
     fig.arrow(projected[2].s, mix.n)
     fig.arrow(a.e, mix.w_)
-    z = fig.grid(350, 516, 3, 2, "output", values=weights @ (inputs @ W_V), cell=(52, 26), row=1)
-    fig.arrow(mix.s, z.n)
-    _row_words(fig, z, words)
-    fig.text(z.right + 6, z.cy, "$Z$", anchor="start")
+    h = fig.grid(350, 516, 3, 2, "output", values=outputs, digits=3, cell=(52, 26), row=1)
+    fig.arrow(mix.s, h.n)
+    _row_words(fig, h, words)
+    fig.text(h.right + 6, h.cy, "$H$", anchor="start")
     return fig
 
 
@@ -148,64 +155,64 @@ def weights_two_kinds() -> Figure:
     fig = Figure(
         "weights_two_kinds",
         title="Dos clases de pesos: parámetros y pesos de atención",
-        desc="Las matrices de parámetros W_q y W_k son las mismas para las dos oraciones. Los "
-        "pesos de atención A se calculan para cada oración: son de tres por tres en «El gato "
+        desc="Las matrices de parámetros W_q y W_k son las mismas para las dos frases. Los "
+        "pesos de atención A se calculan para cada frase: son de tres por tres en «El gato "
         "come» y de cuatro por cuatro en «El gato duerme mucho», y la fila de «gato» cambia.",
-        height=546,
+        height=574,
     )
     shared = fig.frame(4, 4, 472, 142)
     fig.text(18, 26, "Parámetros (pesos entrenables)", anchor="start", bold=True)
     for x, letter, matrix in ((56, "q", W_Q), (204, "k", W_K)):
-        grid = fig.grid(x, 48, 3, 2, None, values=matrix, digits=1, heavy=True, cell=(48, 27))
+        grid = fig.grid(x, 48, 3, 2, None, values=matrix, digits=0, heavy=True, cell=(48, 27))
         fig.text(grid.x - 8, grid.cy, f"$W_{letter}$", anchor="end")
-    fig.text(318, 88, "aprendidos: los\nmismos para\ntoda oración", anchor="start", size=fig.small)
+    fig.text(318, 88, "aprendidos: los\nmismos para\ntoda frase", anchor="start", size=fig.small)
     fig.text(18, 178, "Pesos de atención: uno por pareja de palabras,", anchor="start", bold=True)
-    fig.text(18, 200, "calculados para cada oración", anchor="start", bold=True)
-    for top, sentence in ((218, "El gato come"), (372, "El gato duerme mucho")):
+    fig.text(18, 200, "calculados para cada frase", anchor="start", bold=True)
+    for top, sentence in ((218, SHORT), (372, LONG)):
         words = sentence.split()
         weights = softmax(scaled_scores(embed(sentence)))
-        panel = fig.frame(4, top, 432, 58 + 28 * len(words))
-        a = fig.grid(84, top + 40, len(words), len(words), "weight", values=weights,
-                     shade=weights, cell=(62, 28))
+        panel = fig.frame(4, top, 436, 58 + 28 * len(words))
+        a = fig.grid(80, top + 40, len(words), len(words), "weight", values=weights,
+                     digits=3, shade=weights, cell=(60, 28))
         for j, word in enumerate(words):
-            fig.text(a.x + 62 * (j + 0.5), top + 22, word, size=fig.small)
+            fig.text(a.x + 60 * (j + 0.5), top + 22, word, size=fig.small)
         _row_words(fig, a, words)
         _outline_row(fig, a, 1, 28)
-        fig.text(a.right + 14, a.cy, f"$A$\n{len(words)} × {len(words)}", anchor="start")
+        fig.text(a.right + 10, a.cy, f"$A$\n{len(words)} × {len(words)}", anchor="start")
         fig.arrow((458, shared.bottom), (458, panel.cy), panel.e)
     return fig
 
 
 def causal_mask() -> Figure:
-    sentence = "El gato come pescado"
-    words, scores = sentence.split(), scaled_scores(embed(sentence))
-    hidden = np.triu(np.ones((4, 4), dtype=bool), k=1)
+    words, scores = LONG.split(), scaled_scores(embed(LONG))
+    hidden = np.triu(np.ones((5, 5), dtype=bool), k=1)
     weights = softmax(np.where(hidden, -np.inf, scores))
     fig = Figure(
         "causal_mask",
         title="La máscara causal: cada palabra solo ve las anteriores y a sí misma",
-        desc="Puntuaciones de «El gato come pescado» con las celdas por encima de la diagonal "
+        desc="Puntuaciones de «El gato persigue al ratón» con las celdas por encima de la diagonal "
         "ocultas, en gris rayado. Después de softmax por filas, los pesos ocultos son cero y cada "
         "fila suma 1 con las palabras visibles.",
-        height=474,
+        height=500,
     )
-    cell = (70, 32)
+    cell = (58, 30)
     fig.text(84, 20, "Puntuaciones", anchor="start", bold=True)
     fig.text(476, 20, "fila: consulta · columna: clave", anchor="end", size=fig.small)
-    top = fig.grid(84, 66, 4, 4, None, values=scores, hidden=hidden, cell=cell)
-    step = fig.op(84, 222, 280, 40, "softmax por filas")
+    top = fig.grid(84, 66, 5, 5, None, values=scores, hidden=hidden, cell=cell)
+    step = fig.op(84, 242, 290, 40, "softmax por filas")
     fig.arrow((top.cx, top.bottom), step.n)
-    fig.text(84, 300, "Pesos de atención $A$", anchor="start", bold=True)
-    a = fig.grid(84, 320, 4, 4, "weight", values=weights, hidden=hidden, shade=weights, cell=cell)
-    fig.arrow((340, step.bottom), (340, a.y))
+    fig.text(84, 318, "Pesos de atención $A$", anchor="start", bold=True)
+    a = fig.grid(84, 338, 5, 5, "weight", values=weights, digits=3, hidden=hidden,
+                 shade=weights, cell=cell)
+    fig.arrow((345, step.bottom), (345, a.y))
     for j, word in enumerate(words):
-        fig.text(top.x + 70 * (j + 0.5), 50, word, size=fig.small)
-    for i in range(4):
-        fig.text(a.right + 10, a.y + 32 * (i + 0.5), "suma 1", anchor="start", size=fig.small)
+        fig.text(top.x + 58 * (j + 0.5), 50, word, size=fig.small)
+    for i in range(5):
+        fig.text(a.right + 8, a.y + 30 * (i + 0.5), "suma 1", anchor="start", size=fig.small)
     _row_words(fig, top, words)
     _row_words(fig, a, words)
-    fig.column(391, 68, "hidden", count=1, cell=(30, 24))
-    fig.text(376, 126, "oculto:\npuntuación\n−∞, peso 0", anchor="start", size=fig.small)
+    fig.column(398, 68, "hidden", count=1, cell=(30, 24))
+    fig.text(382, 124, "oculto:\npuntuación\n−∞, peso 0", anchor="start", size=fig.small)
     return fig
 
 
