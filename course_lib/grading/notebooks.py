@@ -39,7 +39,15 @@ from course_lib.grading.fingerprint import (
     parse_cell,
 )
 
-__all__ = ["NotebookError", "TopicResult", "drift", "fingerprint", "regenerate", "topics_in"]
+__all__ = [
+    "NotebookError",
+    "TopicResult",
+    "drift",
+    "fingerprint",
+    "orphans",
+    "regenerate",
+    "topics_in",
+]
 
 KINDS = ("solutions", "exercises")
 SOLUTION_ONLY = "solution-only"
@@ -364,6 +372,13 @@ def dump(notebook: Any) -> bytes:
 def topics_in(root: Path) -> list[str]:
     """Da los temas que tienen fuente, en orden alfabético."""
     return sorted(path.stem for path in (root / "solutions").glob("*.md"))
+
+
+def orphans(root: Path) -> list[str]:
+    """Da los cuadernos guardados que no tienen fuente."""
+    known = set(topics_in(root))
+    paths = [path for kind in KINDS for path in (root / kind).glob("*.ipynb")]
+    return sorted(path.relative_to(root).as_posix() for path in paths if path.stem not in known)
 
 
 def drift(topic: str, root: Path) -> list[str]:

@@ -1,0 +1,178 @@
+"""La orden `course`: generar los cuadernos, comprobar uno y revisar el equipo.
+
+Códigos de salida: 0, hecho; 1, el trabajo encontró un fallo; 2, uso incorrecto.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from course_lib.terminal import SpanishCommand, SpanishGroup, apply_spanish_panels, print_error
+
+apply_spanish_panels()
+app = typer.Typer(
+    cls=SpanishGroup,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Herramientas del curso «Atención y Transformers».",
+)
+
+_STATUS = {
+    "correct": ("✅ correcto", "green"),
+    "pending": ("⏳ pendiente", "yellow"),
+    "wrong": ("❌ incorrecto", "red"),
+    "error": ("❌ se detuvo", "red"),
+    "missing": ("❌ sin comprobar", "red"),
+}
+
+
+@app.command(cls=SpanishCommand)
+def regenerate(
+    topics: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEMA", help="Temas que se generan; si faltan, todos."),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="No escribe nada; falla si algún cuaderno no está al día."),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Genera también los temas que no cambiaron.")
+    ] = False,
+) -> None:
+    """Genera los cuadernos de ejercicios y soluciones desde solutions/TEMA.md."""
+    from course_lib.grading import notebooks
+
+    root = _project_root()
+    known = notebooks.topics_in(root)
+    unknown = [topic for topic in topics or [] if topic not in known]
+    if unknown:
+        raise typer.BadParameter(
+            f"No hay un tema «{unknown[0]}». Los que hay: {', '.join(known) or 'ninguno'}."
+        )
+    selected = list(dict.fromkeys(topics or known))
+    results = _run_with_progress(notebooks, selected, root, check, force)
+    orphans = [] if topics else notebooks.orphans(root)
+    for path in orphans:
+        print_error(f"{path}: no tiene fuente en solutions/; bórralo o escribe la fuente.")
+    if orphans or any(result.status in ("failed", "drifted") for result in results):
+        raise typer.Exit(1)
+
+
+def _run_with_progress(
+    notebooks: object, topics: list[str], root: Path, check: bool, force: bool
+) -> list:
+    console = Console(stderr=True)
+    columns = (TextColumn("Cuadernos"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=len(topics))
+
+        def report(result: object) -> None:
+            progress.advance(task)
+            _print_result(result, progress.console)
+
+        return notebooks.regenerate(topics, root, check=check, force=force, report=report)
+
+
+def _print_result(result: object, console: Console) -> None:
+    marks = {
+        "written": ("✅", f"generado en {result.seconds:.1f} s"),
+        "unchanged": ("✅", "sin cambios"),
+        "drifted": ("❌", "no está al día"),
+        "failed": ("❌", "no se generó"),
+    }
+    mark, text = marks[result.status]
+    console.print(f"{mark} {result.topic}: {text}", highlight=False)
+    for reason in result.reasons:
+        console.print(f"   {reason}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _project_root() -> Path:
+    """Busca hacia arriba la carpeta del proyecto: la que tiene `solutions/` y `course_lib/`."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "solutions").is_dir() and (folder / "course_lib").is_dir():
+            return folder
+    raise typer.BadParameter(
+        "Esta carpeta no está dentro del proyecto del curso; entra en la que tiene solutions/."
+    )
+
+
+@app.command(cls=SpanishCommand)
+def check(
+    notebook: Annotated[
+        Path, typer.Argument(metavar="CUADERNO", help="El cuaderno de ejercicios (.ipynb).")
+    ],
+    timeout: Annotated[
+        int,
+        typer.Option(metavar="SEGUNDOS", min=1, help="Tiempo que puede tardar cada celda."),
+    ] = 60,
+) -> None:
+    """Ejecuta un cuaderno de ejercicios y muestra el veredicto de cada uno."""
+    from course_lib.grading.self_check import NotebookFileError, check_notebook
+
+    console = Console()
+    try:
+        with Console(stderr=True).status("Ejecutando el cuaderno…"):
+            report = check_notebook(notebook, timeout=timeout)
+    except NotebookFileError as error:
+        print_error(str(error))
+        raise typer.Exit(2) from None
+    console.print(_report_table(notebook, report))
+    for cell in report.broken_cells:
+        console.print(f"Se detuvo la {cell}", markup=False, highlight=False, style="yellow")
+    console.print(f"Total: {report.points} de {report.max_points} puntos", highlight=False)
+    if report.has_faults:
+        raise typer.Exit(1)
+
+
+def _report_table(notebook: Path, report: object) -> Table:
+    table = Table(title=Text(notebook.name))
+    table.add_column("Ejercicio", no_wrap=True)
+    table.add_column("Estado", no_wrap=True)
+    table.add_column("Puntos", justify="right", no_wrap=True)
+    table.add_column("Comentario")
+    for row in report.rows:
+        label, style = _STATUS[row.status]
+        points = f"{row.points}/{row.max_points}"
+        table.add_row(Text(row.exercise), Text(label, style=style), points, Text(row.message))
+    return table
+
+
+@app.command(cls=SpanishCommand)
+def doctor() -> None:
+    """Muestra versiones, dispositivo y memoria, y dice qué falta y cómo instalarlo."""
+    from course_lib.doctor import examine
+
+    console = Console()
+    table = Table("", "Qué", "Valor", title="Este equipo")
+    findings = examine()
+    for finding in findings:
+        table.add_row(_doctor_mark(finding), finding.name, Text(finding.value or finding.remedy))
+    console.print(table)
+    required = [finding.name for finding in findings if finding.missing and finding.required]
+    if required:
+        print_error(f"Falta lo indispensable: {', '.join(required)}.")
+        raise typer.Exit(1)
+    optional = [finding.name for finding in findings if finding.missing]
+    console.print(
+        f"Falta, sin ser indispensable: {', '.join(optional)}." if optional else "No falta nada."
+    )
+
+
+def _doctor_mark(finding: object) -> str:
+    if not finding.missing:
+        return "✅"
+    return "❌" if finding.required else "⚠️"
+
+
+if __name__ == "__main__":
+    app()

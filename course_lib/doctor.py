@@ -1,0 +1,133 @@
+"""Lo que hace `course doctor`: qué hay en este equipo, qué falta y cómo instalarlo."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+
+_PROGRAMS = {
+    "make": ("los mandatos make site y make test", "sudo apt-get install make"),
+    "chromium": ("probar el sitio en un navegador", "sudo apt-get install chromium"),
+    "hunspell": ("revisar la ortografía", "sudo apt-get install hunspell hunspell-es"),
+    "bwrap": ("calificar entregas en un entorno aislado", "sudo apt-get install bubblewrap"),
+}
+_ALIASES = {"chromium": ("chromium", "chromium-browser", "google-chrome", "chrome")}
+_SHOWN = ("torch", "numpy", "matplotlib", "nbclient", "jupytext", "jupyter-book", "sphinx")
+_GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Algo que se miró.
+
+    Argumentos:
+        name: qué se miró.
+        value: lo que se encontró; vacío si falta.
+        required: si el curso no funciona sin ello.
+        remedy: qué hacer si falta.
+    """
+
+    name: str
+    value: str
+    required: bool = False
+    remedy: str = ""
+
+    @property
+    def missing(self) -> bool:
+        return not self.value
+
+
+def examine() -> list[Finding]:
+    """Mira el equipo; no instala ni cambia nada."""
+    return [*_system(), *_packages(), *_hardware(), *_programs()]
+
+
+def _system() -> list[Finding]:
+    version = platform.python_version()
+    enough = sys.version_info >= (3, 11)
+    return [
+        Finding("Sistema", f"{platform.system()} {platform.release()} ({platform.machine()})"),
+        Finding(
+            "Python",
+            version if enough else "",
+            required=True,
+            remedy=f"hace falta Python 3.11 o posterior; este es {version}",
+        ),
+    ]
+
+
+def _packages() -> list[Finding]:
+    """Las dependencias del paquete son obligatorias; las del sitio, no."""
+    needed, optional = _declared_packages()
+    remedy = "python -m pip install -r requirements.txt"
+    shown = [Finding(name, _version(name), name in needed, remedy) for name in _SHOWN]
+    others = [name for name in (*needed, *optional) if name not in _SHOWN and not _version(name)]
+    return shown + [Finding(name, "", name in needed, remedy) for name in others]
+
+
+def _declared_packages() -> tuple[list[str], list[str]]:
+    try:
+        requirements = importlib.metadata.requires("course_lib") or []
+    except importlib.metadata.PackageNotFoundError:
+        return list(_SHOWN[:4]), []
+    needed, optional = [], []
+    for requirement in requirements:
+        name = re.match(r"[A-Za-z0-9._-]+", requirement).group()
+        (optional if "extra ==" in requirement else needed).append(name)
+    return needed, optional
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _hardware() -> list[Finding]:
+    return [
+        Finding("Dispositivo", _device(), required=True, remedy="instala torch"),
+        Finding("Procesadores", str(os.cpu_count() or 1)),
+        Finding("Memoria", _memory() or "desconocida"),
+        Finding("Disco libre", f"{shutil.disk_usage('.').free / _GIB:.0f} GiB"),
+    ]
+
+
+def _device() -> str:
+    try:
+        from course_lib.devices import best_device
+    except ImportError:
+        return ""
+    device = best_device()
+    if device.type != "cuda":
+        return {"cpu": "CPU", "mps": "GPU de Apple (MPS)"}.get(device.type, device.type)
+    import torch
+
+    memory = torch.cuda.get_device_properties(device).total_memory / _GIB
+    return f"{torch.cuda.get_device_name(device)}, {memory:.0f} GiB"
+
+
+def _memory() -> str:
+    try:
+        import psutil
+    except ImportError:
+        return ""
+    memory = psutil.virtual_memory()
+    return f"{memory.available / _GIB:.1f} GiB libres de {memory.total / _GIB:.1f}"
+
+
+def _programs() -> list[Finding]:
+    return [
+        Finding(name, _which(name), remedy=f"sirve para {use}; {command}")
+        for name, (use, command) in _PROGRAMS.items()
+    ]
+
+
+def _which(name: str) -> str:
+    paths = (shutil.which(candidate) for candidate in _ALIASES.get(name, (name,)))
+    return next((path for path in paths if path), "")

@@ -1,0 +1,110 @@
+"""Typer en español: los textos de ayuda y de error que Typer trae en inglés."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import typer
+from rich.console import Console
+from typer import rich_utils
+from typer.core import TyperCommand, TyperGroup
+
+_PANELS = {
+    "ARGUMENTS_PANEL_TITLE": "Argumentos",
+    "OPTIONS_PANEL_TITLE": "Opciones",
+    "COMMANDS_PANEL_TITLE": "Mandatos",
+    "ERRORS_PANEL_TITLE": "Error",
+    "ABORTED_TEXT": "Interrumpido.",
+    "DEFAULT_STRING": "[si falta: {}]",
+    "REQUIRED_LONG_STRING": "[obligatorio]",
+}
+_MESSAGES = (
+    (r"No such command '(.+)'\..*", r"No existe el mandato «\1»."),
+    (r"Missing command\.", "Falta el mandato."),
+    (r"No such option: (\S+)", r"No existe la opción «\1»."),
+    (r"Got unexpected extra argument(?:\(s\)|s)? \((.+)\)", r"Sobra: \1."),
+    (
+        r"Option '(.+?)' requires (?:an argument|\d+ arguments)\.",
+        r"La opción «\1» necesita un valor.",
+    ),
+    (r"Option '(.+?)' does not take a value\.", r"La opción «\1» no lleva valor."),
+)
+
+
+def apply_spanish_panels() -> None:
+    """Traduce los títulos de la ayuda; pasa por alto los que esta versión de Typer no tiene."""
+    for name, text in _PANELS.items():
+        if hasattr(rich_utils, name):
+            setattr(rich_utils, name, text)
+
+
+class _SpanishHelp:
+    """Lo que comparten la orden principal y cada mandato."""
+
+    def get_usage(self, ctx: Any) -> str:
+        return super().get_usage(ctx).replace("Usage:", "Uso:", 1)
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.help = "Muestra esta ayuda y termina."
+        return option
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        words = {"[OPTIONS]": "[OPCIONES]", "COMMAND": "MANDATO", "[ARGS]...": "[ARGUMENTOS]..."}
+        pieces = [word for piece in super().collect_usage_pieces(ctx) for word in piece.split(" ")]
+        return [words.get(piece, piece) for piece in pieces]
+
+
+class SpanishCommand(_SpanishHelp, TyperCommand):
+    """Un mandato con la ayuda en español."""
+
+
+class SpanishGroup(_SpanishHelp, TyperGroup):
+    """La orden principal: ayuda y errores de uso en español; código 2 si el uso no es correcto."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **extra)
+        try:
+            code = super().main(*args, standalone_mode=False, **extra)
+        except typer.Abort:
+            print_error("Interrumpido.")
+            sys.exit(1)
+        except Exception as error:
+            if not hasattr(error, "format_message"):
+                raise
+            _show_usage_error(error)
+            sys.exit(getattr(error, "exit_code", 2))
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show_usage_error(error: Any) -> None:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return
+    print_error(_spanish_message(error))
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        print(f"Prueba «{context.command_path} --help».", file=sys.stderr)
+
+
+def _spanish_message(error: Any) -> str:
+    if type(error).__name__ == "MissingParameter" and error.param is not None:
+        return f"Falta {error.param.metavar or error.param.name}."
+    for pattern, text in _MESSAGES:
+        match = re.fullmatch(pattern, error.message, re.DOTALL)
+        if match:
+            return match.expand(text)
+    if getattr(error, "param", None) is not None:  # el valor lo rechazó Typer, en inglés
+        return f"El valor de «{error.param.opts[0]}» no es válido; mira cuáles lo son con --help."
+    return error.message
+
+
+def print_error(message: str) -> None:
+    """Escribe un error en stderr, en rojo donde hay color."""
+    console = Console(stderr=True, soft_wrap=True)
+    console.print("Error:", style="bold red", end=" ")
+    console.print(message, markup=False, highlight=False)
