@@ -168,7 +168,7 @@ def hard_soft() -> Figure:
     for index, cx in enumerate((156, 240, 324, 408)):
         fig.text(cx, 16, f"$x_{index + 1}$")
         column = fig.column(cx, 32, "input", inputs[index], digits=1)
-        score = fig.column(cx, 112, None, [scores[index]], digits=1)
+        score = fig.column(cx, 112, None, [scores[index]])
         fig.arrow(column.s, score.n)
     fig.text(122, 57, "entradas", anchor="end")
     fig.text(122, 124, "puntuaciones", anchor="end")

@@ -1,0 +1,287 @@
+"""Los diagramas del libro: al día con sus guiones, legibles, accesibles y con números ciertos."""
+
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+import torch
+
+from course_lib.primitives.attention import attention, attention_weights
+from course_lib.primitives.masks import causal_mask
+from course_lib.primitives.softmax import hard_argmax, soft_argmax
+from tests.conftest import missing_tool
+
+ROOT = Path(__file__).parents[2]
+FIGURES = ROOT / "book" / "_figures"
+SVG = "{http://www.w3.org/2000/svg}"
+NAMES = (
+    "additive_multiplicative", "attention_step", "causal_mask", "course_map",
+    "dictionary_soft_store", "hard_soft", "heads_and_output", "linear_combination",
+    "lookup_matrix_form", "self_attention_all", "self_attention_one_query",
+    "seq2seq_bottleneck", "stacked_projections", "weights_two_kinds",
+)
+# STYLE, «Visual language»: consultas, claves, valores, pesos, entradas, salidas, oculto.
+PALETTE = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C"}
+PHONE_WIDTH, PHONE_TEXT = 358, 11
+MINUS = "−"
+
+figure = pytest.mark.parametrize("name", NAMES)
+
+
+def root_of(name: str) -> ET.Element:
+    return ET.parse(FIGURES / f"{name}.svg").getroot()
+
+
+def texts_of(name: str) -> list[str]:
+    return ["".join(text.itertext()) for text in root_of(name).iter(f"{SVG}text")]
+
+
+def draw_all(*arguments: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "book._figures", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+# --- guiones y archivos ------------------------------------------------------------------------
+
+
+def test_committed_figures_are_what_the_scripts_draw(tmp_path):
+    assert draw_all("--out", str(tmp_path)).returncode == 0
+    drawn = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    committed = {path.name: path.read_bytes() for path in FIGURES.glob("*.svg")}
+    assert sorted(drawn) == sorted(committed) == [f"{name}.svg" for name in NAMES]
+    stale = [name for name in drawn if drawn[name] != committed[name]]
+    assert not stale, f"ejecuta python -m book._figures: {stale}"
+
+
+def test_check_names_the_stale_figure_and_writes_nothing(tmp_path):
+    draw_all("--out", str(tmp_path))
+    assert draw_all("--check", "--out", str(tmp_path)).returncode == 0
+    (tmp_path / "hard_soft.svg").write_text("viejo", encoding="utf-8")
+    answer = draw_all("--check", "--out", str(tmp_path))
+    assert answer.returncode == 1
+    assert "hard_soft.svg" in answer.stdout
+    assert "attention_step" not in answer.stdout
+    assert (tmp_path / "hard_soft.svg").read_text(encoding="utf-8") == "viejo"
+
+
+# --- forma -------------------------------------------------------------------------------------
+
+
+@figure
+def test_adapts_to_its_page(name):
+    root = root_of(name)
+    x, y, width, height = map(float, root.get("viewBox").split())
+    assert (x, y) == (0, 0) and 360 <= width <= 640 and height <= 1.7 * width
+    assert root.get("width") is None and root.get("height") is None
+    assert root.get("font-family") == "inherit"
+
+
+@figure
+def test_says_in_words_what_it_shows(name):
+    root = root_of(name)
+    assert root.get("role") == "img"
+    title, desc = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
+    assert root.get("aria-labelledby").split() == [title.get("id"), desc.get("id")]
+    assert len(title.text) >= 15
+    assert len(desc.text) >= 80 and desc.text.endswith(".")
+
+
+@figure
+def test_text_is_legible_on_a_phone(name):
+    root = root_of(name)
+    smallest = PHONE_TEXT * float(root.get("viewBox").split()[2]) / PHONE_WIDTH
+    for text in root.iter(f"{SVG}text"):
+        assert text.get("font-size"), "todo texto fija su tamaño"
+        for piece in text.iter():
+            if piece.get("font-size"):
+                assert float(piece.get("font-size")) >= smallest, "".join(text.itertext())
+
+
+@figure
+def test_colours_follow_the_theme_or_the_palette(name):
+    allowed = PALETTE | {"none", "currentColor"}
+    for element in root_of(name).iter():
+        for attribute in ("fill", "stroke", "color", "stop-color"):
+            value = element.get(attribute)
+            assert value is None or value in allowed or value.startswith(f"url(#{name}-"), value
+        if element.tag in (f"{SVG}text", f"{SVG}tspan"):
+            assert element.get("fill") is None, "el texto hereda currentColor"
+        assert not re.search("fill|stroke|color", element.get("style", ""))
+    assert root_of(name).get("fill") == "currentColor"
+
+
+@figure
+def test_colour_never_carries_meaning_alone(name):
+    """Lo oculto va rayado, y toda cuadrícula o barra de color convive con texto."""
+    root = root_of(name)
+    grey_cells = [
+        rect for rect in root.iter(f"{SVG}rect")
+        if rect.get("fill") == "#8C8C8C" and rect.get("stroke") == "currentColor"
+    ]
+    hatched = [r for r in root.iter(f"{SVG}rect") if r.get("fill") == f"url(#{name}-hatch)"]
+    assert len(hatched) == len(grey_cells)
+    assert len(texts_of(name)) >= 8
+
+
+def test_ids_are_prefixed_and_unique_in_a_page_with_every_figure():
+    seen = set()
+    for name in NAMES:
+        root, content = root_of(name), (FIGURES / f"{name}.svg").read_text(encoding="utf-8")
+        ids = [element.get("id") for element in root.iter() if element.get("id")]
+        assert all(each.startswith(f"{name}-") for each in ids)
+        assert len(ids) == len(set(ids)) and not seen & set(ids)
+        seen.update(ids)
+        assert set(re.findall(r"url\(#([^)]+)\)", content)) <= set(ids)
+
+
+@figure
+def test_is_text_drawn_by_us_and_nothing_else(name):
+    tags = {element.tag.removeprefix(SVG) for element in root_of(name).iter()}
+    assert tags <= {
+        "svg", "title", "desc", "defs", "marker", "pattern",
+        "rect", "path", "circle", "text", "tspan",
+    }
+
+
+# --- números -----------------------------------------------------------------------------------
+
+
+def shown(values: torch.Tensor, digits: int) -> list[str]:
+    """Como los escribe el taller de dibujo: menos tipográfico y sin cero negativo."""
+    texts = [f"{value:.{digits}f}" for value in values.flatten().tolist()]
+    return [t.lstrip("-") if float(t) == 0 else t.replace("-", MINUS) for t in texts]
+
+
+def assert_shows(name: str, values: torch.Tensor, digits: int) -> None:
+    """Los números aparecen en la figura seguidos y en el mismo orden que recorre la matriz."""
+    numbers = [text for text in texts_of(name) if re.fullmatch(rf"{MINUS}?\d+(\.\d+)?", text)]
+    wanted = shown(values, digits)
+    runs = [numbers[i : i + len(wanted)] for i in range(len(numbers) - len(wanted) + 1)]
+    assert wanted in runs, f"{name}: falta {wanted}"
+
+
+def assert_shows_each(name: str, values: torch.Tensor, digits: int) -> None:
+    assert set(shown(values, digits)) <= set(texts_of(name))
+
+
+ONE_HOT = torch.eye(3, dtype=torch.float64)  # función, nombre, verbo: «El gato come» en tres filas
+W_Q = torch.tensor([[2.0, 0.0], [1.0, 3.0], [3.0, 0.0]], dtype=torch.float64)
+W_K = torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
+W_V = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
+SHORT = ONE_HOT[[0, 1, 2]]  # El gato come
+LONG = ONE_HOT[[0, 1, 2, 0, 1]]  # El gato persigue al ratón
+
+
+def test_attention_step_numbers():
+    states = torch.tensor([[2.0, 0, 0], [0, 2.0, 0], [0, 1.0, 2.0]], dtype=torch.float64)
+    query = torch.tensor([0.5, 1.5, 0.0], dtype=torch.float64)
+    weights = soft_argmax(states @ query)
+    assert_shows("attention_step", query, 1)
+    assert_shows_each("attention_step", states @ query, 1)
+    assert_shows_each("attention_step", weights, 2)
+    assert_shows("attention_step", weights @ states, 2)
+    for part in weights[:, None] * states:
+        assert_shows("attention_step", part, 3)
+
+
+def test_hard_soft_numbers():
+    inputs = torch.tensor([[0.2, 0.8], [1.4, 0.6], [0.9, -0.2], [-0.4, 0.5]], dtype=torch.float64)
+    scores = inputs @ torch.tensor([1.5, 1.0], dtype=torch.float64)
+    assert_shows_each("hard_soft", scores, 2)
+    for weights, digits in ((hard_argmax(scores), 0), (soft_argmax(scores), 2)):
+        assert_shows("hard_soft", weights, digits)
+        assert_shows("hard_soft", weights @ inputs, 2)
+
+
+def test_linear_combination_numbers():
+    inputs = torch.tensor([[1.0, 0.0, 2.0], [3.0, 1.0, 0.0], [0.0, 4.0, 1.0]])
+    layer = torch.tensor([[0.5, -1.0, 0.0], [1.0, 0.0, 0.5], [0.0, 2.0, -0.5]])
+    assert_shows("linear_combination", torch.tensor([0.6, 0.3, 0.1]) @ inputs, 1)
+    products = torch.cat([layer.flatten(), inputs[0], layer @ inputs[0]])
+    assert_shows("linear_combination", products, 1)
+
+
+def test_soft_store_numbers():
+    """«lasaña» comparte seis de seis grupos de tres letras consigo y seis con la de verduras."""
+    cosines = torch.tensor([1.0, 6 / (6 * 18) ** 0.5, 0.0, 0.0], dtype=torch.float64)
+    assert_shows("dictionary_soft_store", soft_argmax(cosines, beta=3.0), 2)
+
+
+def test_one_query_is_a_row_of_all_queries():
+    Q, K, V = SHORT @ W_Q, SHORT @ W_K, SHORT @ W_V
+    weights, outputs = attention_weights(Q, K), attention(Q, K, V)
+    assert_shows_each("self_attention_one_query", weights[1], 3)
+    assert_shows_each("self_attention_one_query", Q[1] @ K.T / 2**0.5, 2)
+    assert_shows("self_attention_one_query", outputs[1], 3)
+    for values, digits in ((Q, 0), (K, 0), (V, 0), (weights, 3), (outputs, 3)):
+        assert_shows("self_attention_all", values, digits)
+
+
+@pytest.mark.parametrize("sentence", [SHORT, LONG], ids=["corta", "larga"])
+def test_two_kinds_of_weights_share_parameters(sentence):
+    assert_shows("weights_two_kinds", torch.cat([W_Q, W_K]), 0)
+    assert_shows("weights_two_kinds", attention_weights(sentence @ W_Q, sentence @ W_K), 3)
+
+
+def test_causal_mask_numbers():
+    mask = causal_mask(5)
+    weights = attention_weights(LONG @ W_Q, LONG @ W_K, mask=mask)
+    assert_shows("causal_mask", weights[mask], 3)
+    assert_shows("causal_mask", (LONG @ W_Q @ (LONG @ W_K).T / 2**0.5)[mask], 2)
+    hatched = [r for r in root_of("causal_mask").iter(f"{SVG}rect")
+               if r.get("fill") == "url(#causal_mask-hatch)"]
+    assert len(hatched) == 2 * 10 + 1, "diez celdas ocultas por matriz y la muestra de la leyenda"
+
+
+# --- en el navegador ---------------------------------------------------------------------------
+
+LAYOUT = """() => {
+  const svg = document.querySelector('svg'), page = svg.getBoundingClientRect(), found = [];
+  const texts = [...svg.querySelectorAll('text')].map(
+    t => [t.textContent, t.getBoundingClientRect()]);
+  const unit = page.width / svg.viewBox.baseVal.width;
+  texts.forEach(([word, a], i) => {
+    if (a.left < page.left - 1 || a.right > page.right + 1 || a.top < page.top - 2 * unit
+        || a.bottom > page.bottom + 2 * unit) found.push('fuera del lienzo: ' + word);
+    texts.slice(i + 1).forEach(([other, b]) => {
+      const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (across > unit && down > 5 * unit) found.push(word + ' pisa ' + other);
+    });
+  });
+  return found;
+}"""
+
+
+def chromium() -> str:
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    return path or missing_tool("Chromium", "instala el paquete chromium")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    executable = chromium()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        session = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield session
+        session.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("font", ["Liberation Sans", "DejaVu Sans"])
+def test_no_text_overlaps_or_leaves_the_canvas(browser, font):
+    """También con DejaVu Sans, más ancha que casi toda fuente de página."""
+    page = browser.new_page(viewport={"width": 760, "height": 900})
+    problems = {}
+    for name in NAMES:
+        svg = (FIGURES / f"{name}.svg").read_text(encoding="utf-8")
+        page.set_content(f'<body style="font-family:\'{font}\',sans-serif">{svg}</body>')
+        problems[name] = page.evaluate(LAYOUT)
+    page.close()
+    assert not {name: found for name, found in problems.items() if found}
