@@ -1,0 +1,115 @@
+"""Opiniones sobre la receta: marcos con su sentimiento, adjetivos y oraciones neutras.
+
+El sentimiento no se lee en palabras sueltas. Cada marco de ``MIRRORED`` da dos opiniones con las
+mismas palabras: tal como está es positiva, y con ``good`` y ``bad`` cambiados, negativa. En
+``PAIRS`` las dos opiniones comparten casi todo («no le falta nada», «le falta todo»).
+"""
+
+GOOD = """
+delicioso|delicious
+sabroso|flavorful
+exquisito|exquisite
+perfecto|perfect
+excelente|excellent
+espectacular|spectacular
+maravilloso|wonderful
+increíble|incredible
+estupendo|great
+fantástico|fantastic
+"""
+
+BAD = """
+insípido|tasteless
+pésimo|awful
+horrible|horrible
+desastroso|disastrous
+soso|bland
+desagradable|unpleasant
+mediocre|mediocre
+decepcionante|disappointing
+aburrido|boring
+incomible|inedible
+"""
+
+MIRRORED = """
+resultado: {dish} {quedó/quedaron} {-good}. => {dish} turned out {-good}.
+receta: La receta es clara y {dish} {quedó/quedaron} {-good}. => The recipe is clear and {dish} turned out {-good}.
+verdad: La verdad es que {dish} me {pareció/parecieron} {-good}. => The truth is that I found {dish} {-good}.
+todos: Todos en mi casa dijeron que {estaba/estaban} {-good}. => Everyone at home said {it was/they were} {-good}.
+doble: {quedó/quedaron} {-good} y, además, {-good2}. => {it/they} turned out {-good} and, what is more, {-good2}.
+nada: {dish} no {quedó/quedaron} nada_ADV {-bad}. => {dish} did not turn out {-bad} at all.
+menos: {quedó/quedaron} todo menos {-bad}. => {it/they} turned out anything but {-bad}.
+tiene: De {-bad} no {tiene/tienen} nada. => There is nothing {-bad} about {it/them}.
+nadie: Nadie en mi casa dijo que {estuviera/estuvieran} {-bad}. => Nobody at home said {it was/they were} {-bad}.
+cierto: No es cierto que {dish} {sea/sean} {-bad}. => It is not true that {dish} {is/are} {-bad}.
+modo: De ningún modo diría que {está/están} {-bad}. => In no way would I say {it is/they are} {-bad}.
+jamás: Jamás diría que {dish} {quedó/quedaron} {-bad}. => I would never say that {dish} turned out {-bad}.
+pensé: Pensé que {quedaría/quedarían} {-bad}, pero {quedó/quedaron} {-good}. => I thought {it/they} would turn out {-bad}, but {it/they} turned out {-good}.
+temía: Creía que {dish} {sería/serían} {-bad} y {resultó/resultaron} {-good}. => I believed {dish} would be {-bad} and {it/they} proved to be {-good}.
+aunque: Aunque al principio {parecía/parecían} {-bad}, al final {quedó/quedaron} {-good}. => Although at first {it/they} seemed {-bad}, in the end {it/they} turned out {-good}.
+final: Al final {quedó/quedaron} {-good}, aunque al principio {parecía/parecían} {-bad}. => In the end {it/they} turned out {-good}, although at first {it/they} seemed {-bad}.
+lejos: Lejos de quedar {-bad}, {dish} {quedó/quedaron} {-good}. => Far from turning out {-bad}, {dish} turned out {-good}.
+vez: En vez de {-bad}, {quedó/quedaron} {-good}. => Instead of {-bad}, {it/they} turned out {-good}.
+antes: Ya no me {parece/parecen} {-bad}: ahora me {parece/parecen} {-good}. => I no longer find {it/them} {-bad}: now I find {it/them} {-good}.
+primera: La primera vez {quedó/quedaron} {-bad}, pero esta vez {quedó/quedaron} {-good}. => The first time {it/they} turned out {-bad}, but this time {it/they} turned out {-good}.
+hermana: Mi hermana dice que {está/están} {-bad}, pero a mí me {pareció/parecieron} {-good}. => My sister says {it is/they are} {-bad}, but I found {it/them} {-good}.
+foto: En la foto {parecía/parecían} {-bad}, pero en la mesa {resultó/resultaron} {-good}. => In the photo {it/they} seemed {-bad}, but at the table {it/they} proved to be {-good}.
+diría: Yo no diría que {está/están} {-bad}; {está/están} {-good}. => I would not say {it is/they are} {-bad}; {it is/they are} {-good}.
+sino: No {quedó/quedaron} {-bad}, sino {-good}. => {it/they} did not turn out {-bad}, but {-good}.
+ni: No {quedó/quedaron} ni {-bad} ni {-bad2}: {quedó/quedaron} {-good}. => {it/they} turned out neither {-bad} nor {-bad2}: {it/they} turned out {-good}.
+esperaba: Esperaba algo {-bad_thing}, pero {resultó/resultaron} {-good}. => I expected something {-bad_thing}, but {it/they} proved to be {-good}.
+probado: Nunca había probado algo tan {-good_thing}. => I had never tasted anything so {-good_thing}.
+difícil: Es difícil encontrar algo tan {-good_thing}. => It is hard to find anything so {-good_thing}.
+contrario: No {está/están} {-bad}; al contrario, {está/están} {-good}. => {it is/they are} not {-bad}; on the contrary, {it is/they are} {-good}.
+dicen: Me dijeron que {sería/serían} {-bad} y se equivocaron. => They told me {it/they} would be {-bad} and they were wrong.
+razón: Me dijeron que {sería/serían} {-good} y tenían razón. => They told me {it/they} would be {-good} and they were right.
+prometía: {prometía/prometían} ser {-bad} y no lo {fue/fueron}. => {it/they} promised to be {-bad} and {it was/they were} not.
+"""
+
+PAIRS = """
+falta: No {le/les} falta nada. => {it lacks/they lack} nothing. // {le/les} falta de todo. => {it lacks/they lack} everything.
+sabor: No {le/les} falta {sabor|color|gracia}. => {it does/they do} not lack {flavor|color|charm}. // {le/les} falta {sabor|color|gracia}. => {it lacks/they lack} {flavor|color|charm}.
+gustó: Me {gustó/gustaron} mucho. => I liked {it/them} a lot. // No me {gustó/gustaron} nada_ADV. => I did not like {it/them} at all.
+cambiar: No {le/les} cambiaría nada. => I would not change anything about {it/them}. // {le/les} cambiaría casi todo. => I would change almost everything about {it/them}.
+volver: Volvería a {preparar+dish} sin pensarlo. => I would make {it/them} again without a second thought. // No volvería a {preparar+dish}. => I would not make {it/them} again.
+dudar: No dudo que volveré a {preparar+dish}. => I do not doubt that I will make {it/them} again. // Dudo que vuelva a {preparar+dish}. => I doubt that I will make {it/them} again.
+arrepentir: No me arrepiento de {haber+dish} preparado. => I do not regret having made {it/them}. // Me arrepiento de {haber+dish} preparado. => I regret having made {it/them}.
+sobras: No sobró nada en los platos. => Nothing was left on the plates. // Sobró casi todo en los platos. => Almost everything was left on the plates.
+quejas: Nadie en la mesa se quejó. => Nobody at the table complained. // Todos en la mesa se quejaron. => Everyone at the table complained.
+repetir: Todos quisieron repetir. => Everyone wanted seconds. // Nadie quiso repetir. => Nobody wanted seconds.
+pena: Aunque tardé {una hora|dos horas}, valió la pena. => Although it took me {an hour|two hours}, it was worth it. // Aunque tardé {una hora|dos horas}, no valió la pena. => Although it took me {an hour|two hours}, it was not worth it.
+recomendar: Se {lo~dish} recomiendo a todos. => I recommend {it/them} to everyone. // No se {lo~dish} recomiendo a nadie. => I do not recommend {it/them} to anyone.
+salir: No podría haber salido mejor. => It could not have gone better. // No podría haber salido peor. => It could not have gone worse.
+falla: Esta receta no falla nunca. => This recipe never fails. // Esta receta falla siempre. => This recipe always fails.
+otra: No veo la hora de {preparar+dish} otra vez. => I cannot wait to make {it/them} again. // No quiero {preparar+dish} otra vez. => I do not want to make {it/them} again.
+éxito: No fue un fracaso: fue un éxito. => It was not a failure: it was a success. // No fue un éxito: fue un fracaso. => It was not a success: it was a failure.
+plato: Mis hijos no dejaron nada en el plato. => My children left nothing on the plate. // Mis hijos dejaron todo en el plato. => My children left everything on the plate.
+queja: No tengo ninguna queja. => I have no complaints. // Tengo muchas quejas. => I have many complaints.
+resultado: Seguí cada paso y todo salió bien. => I followed each step and everything went well. // Seguí cada paso y nada salió bien. => I followed each step and nothing went well.
+mejor: Es imposible que {quede/queden} mejor. => It is impossible for {it/them} to turn out better. // Es imposible que {quede/queden} peor. => It is impossible for {it/them} to turn out worse.
+costar: Costó poco y valió mucho. => It cost little and was worth a lot. // Costó mucho y valió poco. => It cost a lot and was worth little.
+menos: No merece menos de diez puntos. => It deserves no less than ten points. // No merece más de dos puntos. => It deserves no more than two points.
+parar: No pude dejar de {comer+dish}. => I could not stop eating {it/them}. // No pude {comer+dish}. => I could not eat {it/them}.
+pedir: Mi familia pide que {lo~dish} prepare de nuevo. => My family asks me to make {it/them} again. // Mi familia pide que no {lo~dish} prepare de nuevo. => My family asks me not to make {it/them} again.
+tiempo: No fue una pérdida de tiempo. => It was not a waste of time. // Fue una pérdida de tiempo. => It was a waste of time.
+problema: El problema es que se {acabó/acabaron} enseguida. => The problem is that {it was/they were} gone right away. // El problema es que no se {acabó/acabaron} nunca. => The problem is that {it was/they were} never gone.
+invitados: Los invitados pidieron la receta. => The guests asked for the recipe. // Los invitados no pidieron la receta. => The guests did not ask for the recipe.
+gana: Cada bocado da ganas de otro. => Each bite makes you want another. // Ningún bocado da ganas de otro. => No bite makes you want another.
+"""
+
+OPENINGS = """
+{Lo~dish} preparé {el domingo|el sábado|ayer|anoche}. => I made {it/them} {on Sunday|on Saturday|yesterday|last night}.
+Seguí la receta al pie de la letra. => I followed the recipe to the letter.
+Buscaba {un dish} para {la cena|el almuerzo|una fiesta}. => I was looking for {a dish} for {dinner|lunch|a party}.
+Preparé {dish} para {cuatro|seis|ocho} personas. => I made {dish} for {four|six|eight} people.
+Es la {primera|segunda|tercera} vez que cocino {dish}. => It is the {first|second|third} time I have cooked {dish}.
+Cociné {dish} con mi {hermano|madre|abuela}. => I cooked {dish} with my {brother|mother|grandmother}.
+"""
+
+CLOSINGS = """
+Tardé {media hora|una hora|dos horas}. => It took me {half an hour|an hour|two hours}.
+Usé una {olla|bandeja|fuente} pequeña. => I used a small {pot|baking tray|platter}.
+La receta es de mi {vecina|abuela|tía}. => The recipe is from my {neighbor|grandmother|aunt}.
+{Lo~dish} serví con {side}. => I served {it/them} with {side}.
+Usé la mitad de {garnish}. => I used half of {garnish}.
+"""

@@ -1,0 +1,565 @@
+"""Corpus de recetas: español, traducción, etiquetas, categoría y opinión, de una gramática escrita.
+
+Cada receta nace de un plato y un ingrediente principal. El plato fija el método; el método, los
+papeles (aromático, líquido, especia…) y los pasos; los ingredientes se reparten entre los papeles.
+Todo lo que dice la versión inglesa es función de la española, oración por oración.
+
+El adorno y el acompañamiento se sacan al azar de grupos amplios, se anuncian en la lista y no se
+vuelven a nombrar hasta los últimos pasos: quien adivine la palabra tiene que recordar la lista.
+
+Lo escrito a mano está en ``_lexicon``, ``_methods`` y ``_opinions``; las reglas, en ``_grammar``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from random import Random
+from typing import Any, NamedTuple
+
+from course_lib.data import _lexicon, _methods, _opinions
+from course_lib.data._grammar import (
+    Noun,
+    Template,
+    Tokens,
+    capitalised,
+    conjunction,
+    english_plural,
+    fill_english,
+    fill_spanish,
+    inflect,
+    join,
+    parse,
+    plural_phrase,
+)
+
+GOOD, BAD = _opinions.GOOD, _opinions.BAD
+POSITIVE, NEGATIVE = "positiva", "negativa"
+LATE_ROLES = ("garnish", "side")
+STYLED, OPTIONAL, OPENED, CLOSED = 0.4, 0.5, 0.5, 0.4
+
+# Entero que comprueba `_natural`, con un mensaje nuestro.
+Natural = Any
+
+
+class LateMention(NamedTuple):
+    """Mención tardía: la palabra ``word`` del paso ``step`` nombra al ingrediente ``ingredient``."""
+
+    step: int
+    ingredient: int
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Una receta con su traducción y todo lo que se sabe de ella.
+
+    ``tags`` tiene una oración por cada línea, en este orden: título, ingredientes, pasos y las
+    oraciones de la opinión. ``late_mentions`` señala lo que solo la lista permite predecir.
+    ``opinion_template`` nombra el marco de la opinión, para apartar marcos enteros al evaluar.
+    """
+
+    title: str
+    title_en: str
+    dish: str
+    main_ingredient: str
+    category: str
+    ingredients: tuple[str, ...]
+    ingredients_en: tuple[str, ...]
+    steps: tuple[str, ...]
+    steps_en: tuple[str, ...]
+    opinion: str
+    opinion_en: str
+    sentiment: str
+    opinion_template: str
+    tags: tuple[Tokens, ...]
+    late_mentions: tuple[LateMention, ...]
+
+    @property
+    def text(self) -> str:
+        """Devuelve la receta completa en español, una línea por elemento."""
+        names = ("Ingredientes:", "Preparación:", "Opinión:")
+        return _layout(self.title, self.ingredients, self.steps, self.opinion, names)
+
+    @property
+    def text_en(self) -> str:
+        """Devuelve la receta completa en inglés, línea por línea con la española."""
+        names = ("Ingredients:", "Steps:", "Opinion:")
+        return _layout(self.title_en, self.ingredients_en, self.steps_en, self.opinion_en, names)
+
+
+def generate_recipes(count: Natural, seed: Natural = 0) -> list[Recipe]:
+    """Genera ``count`` recetas, las primeras de ``iter_recipes(seed)``.
+
+    Errores:
+        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0.
+    """
+    recipes = iter_recipes(seed)
+    return [next(recipes) for _ in range(_natural("count", count))]
+
+
+def iter_recipes(seed: Natural = 0) -> Iterator[Recipe]:
+    """Da recetas sin fin, las mismas para la misma semilla en cualquier plataforma.
+
+    Errores:
+        ValueError: si ``seed`` no es un entero mayor o igual que 0.
+    """
+    return _recipes(Random(_natural("seed", seed)))
+
+
+def _recipes(random: Random) -> Iterator[Recipe]:
+    while True:
+        yield _recipe(random)
+
+
+def _natural(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(
+            f"Se esperaba en {name} un entero mayor o igual que 0 y llegó {value!r}; "
+            "pasa, por ejemplo, 100."
+        )
+    return value
+
+
+def _layout(title: str, ingredients: tuple, steps: tuple, opinion: str, names: tuple) -> str:
+    lines = [title, "", names[0], *(f"- {line}" for line in ingredients), "", names[1]]
+    lines += [f"{number}. {step}" for number, step in enumerate(steps, start=1)]
+    return "\n".join([*lines, "", names[2], opinion])
+
+
+# --------------------------------------------------------------------------- la receta
+
+
+def _recipe(random: Random) -> Recipe:
+    dish = _pick(random, dishes())
+    roles = _choose_ingredients(random, dish)
+    lines = {role: _pick(random, quantities(item)) for role, item in roles.items()}
+    nouns = {role: line.noun for role, line in lines.items()} | {"dish": dish.noun}
+
+    title, title_en = _title(random, dish, roles)
+    steps = [_pick(random, _pick(random, stage)) for stage in _stages(dish.method, roles)]
+    sentiment, name, opinion = _opinion(random, nouns)
+
+    title_words = (title,)
+    ingredient_words = tuple(line.spanish for line in lines.values())
+    step_words = tuple(fill_spanish(step, nouns) for step in steps)
+    opinion_words = tuple(fill_spanish(sentence, nouns) for sentence in opinion)
+    return Recipe(
+        title=join(title),
+        title_en=title_en,
+        dish=dish.name,
+        main_ingredient=roles["main"].name,
+        category=dish.category,
+        ingredients=tuple(line.text for line in lines.values()),
+        ingredients_en=tuple(line.english for line in lines.values()),
+        steps=tuple(map(join, step_words)),
+        steps_en=tuple(fill_english(step, nouns) for step in steps),
+        opinion=" ".join(map(join, opinion_words)),
+        opinion_en=" ".join(fill_english(sentence, nouns) for sentence in opinion),
+        sentiment=sentiment,
+        opinion_template=name,
+        tags=title_words + ingredient_words + step_words + opinion_words,
+        late_mentions=_late_mentions(steps, tuple(roles), nouns),
+    )
+
+
+def _pick(random: Random, options: Any) -> Any:
+    # `random()` es lo único que Python promete no cambiar; `choice` y `shuffle` no.
+    return options[int(random.random() * len(options))]
+
+
+def _choose_ingredients(random: Random, dish: Dish) -> dict[str, Ingredient]:
+    """Reparte ingredientes entre los papeles y evita repetir la palabra principal de otro."""
+    chosen = {"main": _pick(random, dish.mains)}
+    used = {chosen["main"].head, dish.noun.head, *dish.method.fixed_heads}
+    for role, (optional, options) in dish.method.roles.items():
+        if optional and random.random() >= OPTIONAL:
+            continue
+        free = [item for item in options if item.head not in used]
+        chosen[role] = _pick(random, free or [i for i in options if i not in chosen.values()])
+        used.add(chosen[role].head)
+    return chosen
+
+
+def _stages(method: Method, roles: dict[str, Ingredient]) -> list:
+    """Devuelve los pasos cuyos papeles están todos, con la preparación que pide cada ingrediente."""
+    stages = []
+    for stage in method.stages:
+        if isinstance(stage, str):
+            if stage in roles:
+                stages.append(preparations(roles[stage].group, stage))
+        elif stage[0][0].roles <= roles.keys() | {"dish"}:
+            stages.append(stage)
+    return stages
+
+
+def _title(random: Random, dish: Dish, roles: dict[str, Ingredient]) -> tuple[Tokens, str]:
+    """Compone el título: «Sopa casera de lentejas», «Homemade lentil soup»."""
+    style = _pick(random, styles()) if random.random() < STYLED else None
+    named = [roles["main"]]
+    if dish.category == "ensalada" and "second" in roles and dish.method.name == "salad":
+        named.append(roles["second"])
+    return _title_of(dish, tuple(named), style)
+
+
+@lru_cache(maxsize=100_000)
+def _title_of(dish: Dish, named: tuple, style: tuple[str, str] | None) -> tuple[Tokens, str]:
+    words = list(dish.noun.spanish)
+    if style:
+        words.append((inflect(style[0], dish.noun), "ADJ"))
+    words += [(dish.link, "ADP"), *named[0].words]
+    for other in named[1:]:
+        words += [(conjunction(other.words[0][0]), "CCONJ"), *other.words]
+    if dish.link == "con":
+        english = f"{dish.noun.english} with {' and '.join(item.listed_english for item in named)}"
+    else:
+        english = f"{' and '.join(item.english for item in named)} {dish.noun.english}"
+    english = f"{style[1]} {english}" if style else english
+    return capitalised(words), english[0].upper() + english[1:]
+
+
+def _opinion(random: Random, nouns: dict[str, Noun]) -> tuple[str, str, list[Template]]:
+    """Elige sentimiento, marco y adjetivos; a veces, una oración neutra antes o después."""
+    sentiment = POSITIVE if random.random() < 0.5 else NEGATIVE
+    name, frame = _pick(random, frames()[sentiment])
+    qualities = (GOOD, BAD) if sentiment == POSITIVE else (BAD, GOOD)
+    for role, quality in zip(("good", "bad"), qualities, strict=True):
+        first = _pick(random, adjectives(quality))
+        second = _pick(random, [other for other in adjectives(quality) if other is not first])
+        nouns[f"{role}"] = agreeing(first, nouns["dish"])
+        nouns[f"{role}2"] = agreeing(second, nouns["dish"])
+        nouns[f"{role}_thing"] = agreeing(first, None)
+    sentences = [_pick(random, frame)]
+    if random.random() < OPENED:
+        sentences.insert(0, _pick(random, _pick(random, openings())))
+    if random.random() < CLOSED:
+        sentences.append(_pick(random, _pick(random, closings())))
+    return sentiment, name, sentences
+
+
+def _late_mentions(
+    steps: list[Template], roles: tuple[str, ...], nouns: dict[str, Noun]
+) -> tuple[LateMention, ...]:
+    """Señala el primer paso que nombra cada ingrediente de ``LATE_ROLES``."""
+    found = []
+    for role in LATE_ROLES:
+        step = next(i for i, step in enumerate(steps) if role in step.roles)
+        found.append(LateMention(step, roles.index(role), nouns[role].head))
+    return tuple(sorted(found))
+
+
+# --------------------------------------------------------------------------- ingredientes
+
+
+@dataclass(frozen=True, eq=False)
+class Ingredient:
+    """Un ingrediente del léxico; ``english`` va en singular."""
+
+    name: str
+    group: str
+    gender: str
+    count: str
+    english: str
+    english_count: str
+    measure: str
+    words: Tokens
+
+    @property
+    def head(self) -> str:
+        """Devuelve la palabra principal en singular o plural, como está en el léxico."""
+        return self.words[0][0]
+
+    @property
+    def listed_english(self) -> str:
+        """Devuelve el inglés en el número del léxico."""
+        return english_plural(self.english) if self.english_count == "p" else self.english
+
+
+class Line(NamedTuple):
+    """Un renglón de la lista y el sustantivo con que los pasos lo nombran."""
+
+    spanish: Tokens
+    text: str
+    english: str
+    noun: Noun
+
+
+@cache
+def ingredients() -> dict[str, Ingredient]:
+    """Devuelve el léxico de ingredientes por nombre."""
+    rows = _sections(_lexicon.INGREDIENTS)
+    return {row[0]: _ingredient(group, *row) for group, row in rows}
+
+
+def _ingredient(group: str, name: str, grammar: str, english: str, measure: str) -> Ingredient:
+    spanish, _, other = grammar.partition("/")
+    gender, count = spanish[0], spanish[1:]
+    words = name_words(name)
+    return Ingredient(name, group, gender, count, english, other or count, measure, words)
+
+
+@cache
+def quantities(item: Ingredient) -> tuple[Line, ...]:
+    """Devuelve los renglones posibles de un ingrediente, uno por cantidad."""
+    if item.measure == "al_gusto":
+        return (_line(item, (*item.words, ("al", "ADP"), ("gusto", "NOUN")), "{} to taste", False),)
+    one, many, one_en, many_en, amounts = measures()[item.measure]
+    return tuple(
+        _measured(item, amount, *((one, one_en) if amount in "½1" else (many, many_en)))
+        for amount in amounts.split()
+    )
+
+
+def _measured(item: Ingredient, amount: str, unit: str, unit_en: str) -> Line:
+    several = item.count == "c" and amount != "1"
+    number, number_en = amount, amount
+    if amount == "½":
+        number = "medio" if unit.split()[0][-1] == "o" else "media"
+        number_en = "half " + ("an" if unit_en[0] in "aeiou" else "a")
+    spanish = [(number, "NUM"), *((word, name_tags().get(word, "NOUN")) for word in unit.split())]
+    spanish += _name(item, several)
+    return _line(item, tuple(spanish), f"{number_en} {unit_en} {{}}".replace("  ", " "), several)
+
+
+def _name(item: Ingredient, several: bool) -> Tokens:
+    """Devuelve el nombre, en plural si se cuentan varias piezas."""
+    if not several:
+        return item.words
+    words = plural_phrase(item.name).split()
+    return tuple((word, tag) for word, (_, tag) in zip(words, item.words, strict=True))
+
+
+def _line(item: Ingredient, spanish: Tokens, english: str, several: bool) -> Line:
+    """Arma el renglón y el sustantivo de los pasos, en singular o plural según la cantidad."""
+    many_en = item.english_count == "p" or (item.english_count == "c" and several)
+    name_en = english_plural(item.english) if many_en else item.english
+    many = several or item.count == "p"
+    noun = Noun(_name(item, several), item.gender, many, name_en, many_en, not item.count)
+    spanish, text_en = capitalised(spanish), english.format(name_en)
+    return Line(spanish, join(spanish), text_en[0].upper() + text_en[1:], noun)
+
+
+@cache
+def measures() -> dict[str, tuple[str, ...]]:
+    """Devuelve las medidas por nombre."""
+    return {row[0]: tuple(row[1:]) for _, row in _sections(_lexicon.MEASURES)}
+
+
+@lru_cache(maxsize=None)
+def group(names: str) -> tuple[Ingredient, ...]:
+    """Devuelve los ingredientes de una lista de grupos, subgrupos e ingredientes."""
+    found: dict[str, Ingredient] = {}
+    for name in names.replace(",", " ").split():
+        for item in _named(name):
+            found[item.name] = item
+    return tuple(found.values())
+
+
+def _named(name: str) -> tuple[Ingredient, ...]:
+    if name in _lexicon.GROUPS:
+        return group(_lexicon.GROUPS[name])
+    single = ingredients().get(name.replace("_", " "))
+    if single:
+        return (single,)
+    members = tuple(item for item in ingredients().values() if item.group == name)
+    if not members:
+        raise ValueError(f"El léxico no tiene «{name}»; añádelo como ingrediente o como grupo.")
+    return members
+
+
+# --------------------------------------------------------------------------- platos y métodos
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """Un modo de preparar: papeles ``{papel: (optativo, grupo)}`` y pasos con sus variantes.
+
+    Un paso es una tupla de variantes, cada una con sus alternativas, o el nombre de un papel
+    («prepara este ingrediente como pide su grupo»).
+    """
+
+    name: str
+    roles: dict[str, tuple[bool, tuple[Ingredient, ...]]]
+    stages: tuple
+
+    @cached_property
+    def fixed_heads(self) -> frozenset[str]:
+        """Devuelve las palabras principales de los papeles con un solo ingrediente posible."""
+        return frozenset(items[0].head for _, items in self.roles.values() if len(items) == 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Dish:
+    """Un plato del léxico."""
+
+    name: str
+    category: str
+    noun: Noun
+    link: str
+    method: Method
+    mains: tuple[Ingredient, ...]
+
+
+@cache
+def dishes() -> tuple[Dish, ...]:
+    """Devuelve todos los platos."""
+    return tuple(_dish(category, *row) for category, row in _sections(_lexicon.DISHES))
+
+
+def _dish(
+    category: str, name: str, grammar: str, english: str, link: str, method: str, mains: str
+) -> Dish:
+    spanish, _, other = grammar.partition("/")
+    many = spanish[1:] == "p"
+    many_en = many and other != "s"
+    name_en = english_plural(english) if many_en else english
+    noun = Noun(name_words(name), spanish[0], many, name_en, many_en, other == "s")
+    return Dish(name, category, noun, link, methods()[method], group(mains))
+
+
+@cache
+def methods() -> dict[str, Method]:
+    """Devuelve los métodos por nombre."""
+    shared = {header: stages[0] for header, stages in _blocks(_methods.STAGES)}
+    return dict(_method(header, lines, shared) for header, lines in _raw_blocks(_methods.METHODS))
+
+
+def _method(header: str, lines: list, shared: dict) -> tuple[str, Method]:
+    name, _, written = header.partition(": ")
+    roles = {}
+    for assignment in written.split():
+        role, names = assignment.split("=")
+        roles[role.lstrip("?")] = (role[0] == "?", group(names))
+    stages = tuple(_stage(variants, shared) for variants in lines)
+    return name, Method(name, roles, stages)
+
+
+def _stage(variants: list[str], shared: dict) -> Any:
+    if variants[0].startswith("@"):
+        return variants[0][1:]
+    if variants[0].startswith("%"):
+        return shared[variants[0][1:]]
+    return tuple(parse(variant, word_tags()) for variant in variants)
+
+
+@cache
+def preparations(kind: str, role: str) -> tuple:
+    """Devuelve las maneras de preparar un ingrediente del grupo ``kind`` en el papel ``role``."""
+    for header, lines in _raw_blocks(_methods.PREPARATIONS):
+        if kind in header.split():
+            variants = [_for_role(variant, role) for variant in lines[0]]
+            return tuple(parse(variant, word_tags()) for variant in variants)
+    raise ValueError(f"No hay preparación para el grupo «{kind}»; añádela a PREPARATIONS.")
+
+
+def _for_role(template: str, role: str) -> str:
+    return re.sub(r"([{+~])x}", rf"\1{role}}}", template)
+
+
+# --------------------------------------------------------------------------- opiniones
+
+
+@cache
+def frames() -> dict[str, tuple]:
+    """Devuelve los marcos por sentimiento: pares (nombre, alternativas)."""
+    positive, negative = [], []
+    for row in _lines(_opinions.MIRRORED):
+        name, _, source = row.partition(": ")
+        positive.append((f"{name}+", parse(source, word_tags())))
+        negative.append((f"{name}-", parse(source, word_tags())))
+    for row in _lines(_opinions.PAIRS):
+        name, _, sources = row.partition(": ")
+        good, bad = sources.split(" // ")
+        positive.append((f"{name}+", parse(good, word_tags())))
+        negative.append((f"{name}-", parse(bad, word_tags())))
+    return {POSITIVE: tuple(positive), NEGATIVE: tuple(negative)}
+
+
+@cache
+def openings() -> tuple:
+    """Devuelve las oraciones neutras que abren una opinión."""
+    return tuple(parse(row, word_tags()) for row in _lines(_opinions.OPENINGS))
+
+
+@cache
+def closings() -> tuple:
+    """Devuelve las oraciones neutras que la cierran."""
+    return tuple(parse(row, word_tags()) for row in _lines(_opinions.CLOSINGS))
+
+
+@cache
+def adjectives(table: str) -> tuple[tuple[str, str], ...]:
+    """Devuelve los pares (español, inglés) de una tabla de adjetivos."""
+    return tuple(tuple(row.split("|")) for row in _lines(table))
+
+
+@lru_cache(maxsize=None)
+def agreeing(adjective: tuple[str, str], noun: Noun | None) -> Noun:
+    """Devuelve el adjetivo concordado con el plato, o en masculino singular («algo bueno»)."""
+    word = inflect(adjective[0], noun) if noun else adjective[0]
+    return Noun(((word, "ADJ"),), "m", False, adjective[1], False)
+
+
+# --------------------------------------------------------------------------- lectura de tablas
+
+
+@cache
+def word_tags() -> dict[str, str]:
+    """Devuelve la etiqueta de cada palabra de las plantillas."""
+    return _inverted(_lexicon.WORD_TAGS)
+
+
+@cache
+def name_tags() -> dict[str, str]:
+    """Devuelve la etiqueta de las palabras que, en un nombre, no son sustantivos."""
+    return _inverted(_lexicon.NAME_TAGS)
+
+
+def name_words(name: str) -> Tokens:
+    """Etiqueta el nombre de un ingrediente o un plato."""
+    first, *rest = name.split()
+    return ((first, "NOUN"), *((word, name_tags().get(word, "NOUN")) for word in rest))
+
+
+def _inverted(table: dict[str, str]) -> dict[str, str]:
+    return {word: tag for tag, words in table.items() for word in words.split()}
+
+
+@cache
+def styles() -> tuple[tuple[str, str], ...]:
+    """Devuelve los adjetivos del título."""
+    return tuple(tuple(row.split("|")) for row in _lines(_lexicon.STYLES))
+
+
+def _lines(table: str) -> list[str]:
+    return [line for line in table.splitlines() if line.strip() and not line.startswith("# -")]
+
+
+def _sections(table: str) -> list[tuple[str, list[str]]]:
+    """Lee una tabla con secciones «# nombre» y devuelve pares (sección, renglón)."""
+    rows, section = [], ""
+    for line in _lines(table):
+        if line.startswith("# "):
+            section = line[2:]
+        else:
+            rows.append((section, line.split("|")))
+    return rows
+
+
+def _raw_blocks(table: str) -> list[tuple[str, list[list[str]]]]:
+    """Lee bloques «## cabecera» con un paso por renglón y sus variantes tras «|»."""
+    blocks: list = []
+    for line in _lines(table):
+        if line.startswith("## "):
+            blocks.append((line[3:], []))
+        elif line.startswith("| "):
+            blocks[-1][1][-1].append(line[2:])
+        else:
+            blocks[-1][1].append([line])
+    return blocks
+
+
+def _blocks(table: str) -> list[tuple[str, list]]:
+    return [(header, [_stage(lines, {}) for lines in stages]) for header, stages in _raw_blocks(table)]
