@@ -187,10 +187,8 @@ class KeyValueStore:
         Errores:
             ValueError: si la clave no es del tipo o el ancho de las anteriores.
         """
-        if isinstance(value, Tensor) and not value.requires_grad and value.is_floating_point():
-            self.add_many(self._one(key), value.unsqueeze(0))
-        else:
-            self.add_many(self._one(key), [value])
+        single = value.unsqueeze(0) if isinstance(value, Tensor) else [value]
+        self.add_many(self._one(key), single)
 
     def add_many(self, keys: Sequence[str] | Tensor, values: Sequence[Any] | Tensor) -> None:
         """Guarda muchos pares de una vez: textos o una matriz `[n, d_k]`, y sus n valores.
@@ -205,6 +203,7 @@ class KeyValueStore:
             )
         if not len(keys):
             return
+        values = values.detach().clone() if isinstance(values, Tensor) else values
         K, names = self._embed(keys), self._names(keys)
         if self._keys is None:
             self._keys, self.d_k = _Rows(K[:0]), K.shape[1]
@@ -256,7 +255,7 @@ class KeyValueStore:
             found = [self._value(row) for row in rows[:, 0].tolist()]
             return found[0] if single else found
         V = self._numeric_values()
-        H = soft_lookup(Q, self._keys.rows, V.reshape(len(V), -1).to(Q), beta)
+        H = soft_lookup(Q, self._keys.rows, V.reshape(len(V), -1), beta)
         H = H.reshape(len(Q), *V.shape[1:])
         return H[0] if single else H
 
@@ -303,10 +302,10 @@ class KeyValueStore:
 
     def _append(self, names, keys, K, values) -> None:
         start = len(self)
-        if start == 0 and isinstance(values, Tensor) and values.is_floating_point():
-            self._values = _Rows(values[:0].detach())
+        if start == 0 and isinstance(values, Tensor):
+            self._values = _Rows(values[:0])
         if isinstance(self._values, _Rows) and self._values.fits(values):
-            self._values.extend(values.detach())
+            self._values.extend(values)
         else:
             self._as_list().extend(values)
         self._keys.extend(K)
@@ -329,12 +328,12 @@ class KeyValueStore:
 
     def _numeric_values(self) -> Tensor:
         if isinstance(self._values, _Rows):
-            return self._values.rows
+            return self._values.rows.to(self._keys.rows)
         values = self._values
         if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-            return torch.tensor(values, dtype=self._keys.rows.dtype)
+            return torch.tensor(values, dtype=torch.float64).to(self._keys.rows)
         if all(isinstance(v, Tensor) and v.shape == values[0].shape for v in values):
-            return torch.stack([v.detach() for v in values])
+            return torch.stack([v.detach() for v in values]).to(self._keys.rows)
         kinds = ", ".join(sorted({type(v).__name__ for v in values}))
         raise ValueError(
             "La consulta suave mezcla los valores, y para eso deben ser números o tensores de una "
