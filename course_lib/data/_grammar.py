@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 Token = tuple[str, str]
 Tokens = tuple[Token, ...]
@@ -147,7 +148,7 @@ def _stress_penultimate(verb: str) -> str:
 # --------------------------------------------------------------------------- formas
 
 
-@lru_cache(maxsize=None)
+@cache
 def spanish_form(noun: Noun, form: str, tag: str) -> Tokens:
     """Devuelve las palabras de un hueco español (la tabla de la cabecera de este módulo)."""
     if form in {"the", "de", "a"}:
@@ -168,7 +169,7 @@ def spanish_form(noun: Noun, form: str, tag: str) -> Tokens:
     return ((inflect(form, noun), tag),)
 
 
-@lru_cache(maxsize=None)
+@cache
 def english_form(noun: Noun, form: str) -> str:
     """Devuelve el texto de un hueco inglés."""
     if "/" in form:
@@ -197,7 +198,7 @@ class Template:
     source: str
     spanish: tuple
     english: tuple
-    roles: frozenset[str]
+    roles: tuple[str, ...]
 
 
 def parse(source: str, tags: dict[str, str]) -> tuple[Template, ...]:
@@ -207,7 +208,9 @@ def parse(source: str, tags: dict[str, str]) -> tuple[Template, ...]:
         ValueError: si falta la traducción o una palabra no tiene etiqueta.
     """
     if source.count(" => ") != 1:
-        raise ValueError(f"Se esperaba «español => inglés» y llegó «{source}»; añade la traducción.")
+        raise ValueError(
+            f"Se esperaba «español => inglés» y llegó «{source}»; traduce la plantilla."
+        )
     return tuple(_parse_plain(option, tags) for option in expand(source))
 
 
@@ -219,7 +222,9 @@ def expand(source: str) -> list[str]:
     if left is None and right is None:
         return [source]
     if left is None or right is None:
-        raise ValueError(f"Las alternativas de «{source}» no se corresponden; escríbelas en las dos.")
+        raise ValueError(
+            f"«{source}» tiene alternativas en una sola lengua; escríbelas en las dos."
+        )
     pairs = zip(left[1].split("|"), right[1].split("|"), strict=True)
     options = (_put(left, a) + " => " + _put(right, b) for a, b in pairs)
     return [plain for option in options for plain in expand(option)]
@@ -233,7 +238,8 @@ def _parse_plain(source: str, tags: dict[str, str]) -> Template:
     spanish, english = source.split(" => ")
     pieces = tuple(_spanish_piece(piece, tags) for piece in PIECE.findall(spanish))
     parts = tuple(_english_piece(part) for part in re.split(r"(\{[^}]*\})", english) if part)
-    return Template(source, pieces, parts, frozenset(p[0] for p in pieces if p[0]))
+    roles = dict.fromkeys(role for role, *_ in (*pieces, *parts) if role)
+    return Template(source, pieces, parts, tuple(roles))
 
 
 def _spanish_piece(piece: str, tags: dict[str, str]) -> tuple:
@@ -283,21 +289,31 @@ def tag_of(word: str, tags: dict[str, str]) -> str:
 # --------------------------------------------------------------------------- realización
 
 
-def fill_spanish(template: Template, nouns: dict[str, Noun]) -> Tokens:
-    """Llena los huecos españoles y devuelve la oración como palabras etiquetadas."""
+class Sentence(NamedTuple):
+    """Una oración hecha: palabras etiquetadas, texto español y texto inglés."""
+
+    words: Tokens
+    spanish: str
+    english: str
+
+
+def realise(template: Template, nouns: dict[str, Noun]) -> Sentence:
+    """Llena los huecos de la plantilla con los sustantivos de cada papel."""
+    return _realise(template, tuple([nouns[role] for role in template.roles]))
+
+
+# Quince de cada dieciséis oraciones ya se han hecho antes: guardarlas ahorra tiempo y memoria.
+@lru_cache(maxsize=2**17)
+def _realise(template: Template, fillers: tuple[Noun, ...]) -> Sentence:
+    nouns = dict(zip(template.roles, fillers, strict=True))
     words: list[Token] = []
     for role, form, tag in template.spanish:
         words += form if role is None else spanish_form(nouns[role], form, tag)
-    return capitalised(words)
-
-
-def fill_english(template: Template, nouns: dict[str, Noun]) -> str:
-    """Llena los huecos ingleses y devuelve la oración."""
-    parts = [
+    tagged = capitalised(words)
+    english = "".join(
         form if role is None else english_form(nouns[role], form) for role, form in template.english
-    ]
-    text = "".join(parts)
-    return text[0].upper() + text[1:]
+    )
+    return Sentence(tagged, join(tagged), english[0].upper() + english[1:])
 
 
 def capitalised(words: list[Token] | Tokens) -> Tokens:
@@ -309,7 +325,6 @@ def capitalised(words: list[Token] | Tokens) -> Tokens:
 def join(words: Tokens) -> str:
     """Une las palabras en texto: la puntuación va pegada a la palabra anterior."""
     text = " ".join([word for word, _ in words])
-    return _CLOSING.sub(r"\1", text)
-
-
-_CLOSING = re.compile(r" ([.,;:])")
+    for mark in ".,;:":
+        text = text.replace(" " + mark, mark)
+    return text

@@ -4,6 +4,8 @@ Solo hay tablas; las lee ``recipes`` con la gramática de ``_grammar``. Cada ren
 separa con ``|``.
 """
 
+# ruff: noqa: E501
+
 # --------------------------------------------------------------------------- ingredientes
 #
 # grupo: español | género y número | inglés | medida
@@ -372,7 +374,6 @@ ramas|rama de|ramas de|stalk of|stalks of|1 2 3
 rebanadas||rebanadas de||slices of|4 6 8
 manojo|manojo de||bunch of||½ 1
 pizca|pizca de||pinch of||1
-al_gusto||||| 
 """
 
 # Grupos que se nombran a menudo: un nombre y lo que reúne (grupos o ingredientes).

@@ -6,6 +6,8 @@ de un método van sus papeles y el grupo de donde sale cada uno; con ``?``, el p
 no toca, desaparecen los pasos que lo nombran.
 """
 
+# ruff: noqa: E501
+
 # grupo(s) de ingredientes: cómo se prepara {x} antes de cocinar
 
 PREPARATIONS = """

@@ -5,6 +5,8 @@ mismas palabras: tal como está es positiva, y con ``good`` y ``bad`` cambiados,
 ``PAIRS`` las dos opiniones comparten casi todo («no le falta nada», «le falta todo»).
 """
 
+# ruff: noqa: E501
+
 GOOD = """
 delicioso|delicious
 sabroso|flavorful

@@ -22,17 +22,17 @@ from typing import Any, NamedTuple
 from course_lib.data import _lexicon, _methods, _opinions
 from course_lib.data._grammar import (
     Noun,
+    Sentence,
     Template,
     Tokens,
     capitalised,
     conjunction,
     english_plural,
-    fill_english,
-    fill_spanish,
     inflect,
     join,
     parse,
     plural_phrase,
+    realise,
 )
 
 GOOD, BAD = _opinions.GOOD, _opinions.BAD
@@ -138,30 +138,26 @@ def _recipe(random: Random) -> Recipe:
     lines = {role: _pick(random, quantities(item)) for role, item in roles.items()}
     nouns = {role: line.noun for role, line in lines.items()} | {"dish": dish.noun}
 
-    title, title_en = _title(random, dish, roles)
-    steps = [_pick(random, _pick(random, stage)) for stage in _stages(dish.method, roles)]
+    title = _title(random, dish, roles)
+    templates = [_pick(random, _pick(random, stage)) for stage in _stages(dish.method, roles)]
+    steps = [realise(template, nouns) for template in templates]
     sentiment, name, opinion = _opinion(random, nouns)
-
-    title_words = (title,)
-    ingredient_words = tuple(line.spanish for line in lines.values())
-    step_words = tuple(fill_spanish(step, nouns) for step in steps)
-    opinion_words = tuple(fill_spanish(sentence, nouns) for sentence in opinion)
     return Recipe(
-        title=join(title),
-        title_en=title_en,
+        title=title.spanish,
+        title_en=title.english,
         dish=dish.name,
         main_ingredient=roles["main"].name,
         category=dish.category,
-        ingredients=tuple(line.text for line in lines.values()),
-        ingredients_en=tuple(line.english for line in lines.values()),
-        steps=tuple(map(join, step_words)),
-        steps_en=tuple(fill_english(step, nouns) for step in steps),
-        opinion=" ".join(map(join, opinion_words)),
-        opinion_en=" ".join(fill_english(sentence, nouns) for sentence in opinion),
+        ingredients=tuple([line.spanish for line in lines.values()]),
+        ingredients_en=tuple([line.english for line in lines.values()]),
+        steps=tuple([step.spanish for step in steps]),
+        steps_en=tuple([step.english for step in steps]),
+        opinion=" ".join([sentence.spanish for sentence in opinion]),
+        opinion_en=" ".join([sentence.english for sentence in opinion]),
         sentiment=sentiment,
         opinion_template=name,
-        tags=title_words + ingredient_words + step_words + opinion_words,
-        late_mentions=_late_mentions(steps, tuple(roles), nouns),
+        tags=tuple([item.words for item in (title, *lines.values(), *steps, *opinion)]),
+        late_mentions=_late_mentions(templates, tuple(roles), nouns),
     )
 
 
@@ -190,22 +186,22 @@ def _stages(method: Method, roles: dict[str, Ingredient]) -> list:
         if isinstance(stage, str):
             if stage in roles:
                 stages.append(preparations(roles[stage].group, stage))
-        elif stage[0][0].roles <= roles.keys() | {"dish"}:
+        elif all(role in roles or role == "dish" for role in stage[0][0].roles):
             stages.append(stage)
     return stages
 
 
-def _title(random: Random, dish: Dish, roles: dict[str, Ingredient]) -> tuple[Tokens, str]:
+def _title(random: Random, dish: Dish, roles: dict[str, Ingredient]) -> Sentence:
     """Compone el título: «Sopa casera de lentejas», «Homemade lentil soup»."""
     style = _pick(random, styles()) if random.random() < STYLED else None
     named = [roles["main"]]
-    if dish.category == "ensalada" and "second" in roles and dish.method.name == "salad":
+    if dish.method.name == "salad":
         named.append(roles["second"])
     return _title_of(dish, tuple(named), style)
 
 
-@lru_cache(maxsize=100_000)
-def _title_of(dish: Dish, named: tuple, style: tuple[str, str] | None) -> tuple[Tokens, str]:
+@lru_cache(maxsize=2**15)
+def _title_of(dish: Dish, named: tuple[Ingredient, ...], style: tuple | None) -> Sentence:
     words = list(dish.noun.spanish)
     if style:
         words.append((inflect(style[0], dish.noun), "ADJ"))
@@ -217,10 +213,11 @@ def _title_of(dish: Dish, named: tuple, style: tuple[str, str] | None) -> tuple[
     else:
         english = f"{' and '.join(item.english for item in named)} {dish.noun.english}"
     english = f"{style[1]} {english}" if style else english
-    return capitalised(words), english[0].upper() + english[1:]
+    tagged = capitalised(words)
+    return Sentence(tagged, join(tagged), english[0].upper() + english[1:])
 
 
-def _opinion(random: Random, nouns: dict[str, Noun]) -> tuple[str, str, list[Template]]:
+def _opinion(random: Random, nouns: dict[str, Noun]) -> tuple[str, str, list[Sentence]]:
     """Elige sentimiento, marco y adjetivos; a veces, una oración neutra antes o después."""
     sentiment = POSITIVE if random.random() < 0.5 else NEGATIVE
     name, frame = _pick(random, frames()[sentiment])
@@ -236,16 +233,16 @@ def _opinion(random: Random, nouns: dict[str, Noun]) -> tuple[str, str, list[Tem
         sentences.insert(0, _pick(random, _pick(random, openings())))
     if random.random() < CLOSED:
         sentences.append(_pick(random, _pick(random, closings())))
-    return sentiment, name, sentences
+    return sentiment, name, [realise(sentence, nouns) for sentence in sentences]
 
 
 def _late_mentions(
-    steps: list[Template], roles: tuple[str, ...], nouns: dict[str, Noun]
+    templates: list[Template], roles: tuple[str, ...], nouns: dict[str, Noun]
 ) -> tuple[LateMention, ...]:
     """Señala el primer paso que nombra cada ingrediente de ``LATE_ROLES``."""
     found = []
     for role in LATE_ROLES:
-        step = next(i for i, step in enumerate(steps) if role in step.roles)
+        step = next(i for i, template in enumerate(templates) if role in template.roles)
         found.append(LateMention(step, roles.index(role), nouns[role].head))
     return tuple(sorted(found))
 
@@ -266,7 +263,7 @@ class Ingredient:
     measure: str
     words: Tokens
 
-    @property
+    @cached_property
     def head(self) -> str:
         """Devuelve la palabra principal en singular o plural, como está en el léxico."""
         return self.words[0][0]
@@ -280,8 +277,8 @@ class Ingredient:
 class Line(NamedTuple):
     """Un renglón de la lista y el sustantivo con que los pasos lo nombran."""
 
-    spanish: Tokens
-    text: str
+    words: Tokens
+    spanish: str
     english: str
     noun: Noun
 
@@ -347,7 +344,7 @@ def measures() -> dict[str, tuple[str, ...]]:
     return {row[0]: tuple(row[1:]) for _, row in _sections(_lexicon.MEASURES)}
 
 
-@lru_cache(maxsize=None)
+@cache
 def group(names: str) -> tuple[Ingredient, ...]:
     """Devuelve los ingredientes de una lista de grupos, subgrupos e ingredientes."""
     found: dict[str, Ingredient] = {}
@@ -422,8 +419,8 @@ def _dish(
 @cache
 def methods() -> dict[str, Method]:
     """Devuelve los métodos por nombre."""
-    shared = {header: stages[0] for header, stages in _blocks(_methods.STAGES)}
-    return dict(_method(header, lines, shared) for header, lines in _raw_blocks(_methods.METHODS))
+    shared = {name: _stage(lines[0], {}) for name, lines in _blocks(_methods.STAGES)}
+    return dict(_method(header, lines, shared) for header, lines in _blocks(_methods.METHODS))
 
 
 def _method(header: str, lines: list, shared: dict) -> tuple[str, Method]:
@@ -447,7 +444,7 @@ def _stage(variants: list[str], shared: dict) -> Any:
 @cache
 def preparations(kind: str, role: str) -> tuple:
     """Devuelve las maneras de preparar un ingrediente del grupo ``kind`` en el papel ``role``."""
-    for header, lines in _raw_blocks(_methods.PREPARATIONS):
+    for header, lines in _blocks(_methods.PREPARATIONS):
         if kind in header.split():
             variants = [_for_role(variant, role) for variant in lines[0]]
             return tuple(parse(variant, word_tags()) for variant in variants)
@@ -495,7 +492,7 @@ def adjectives(table: str) -> tuple[tuple[str, str], ...]:
     return tuple(tuple(row.split("|")) for row in _lines(table))
 
 
-@lru_cache(maxsize=None)
+@cache
 def agreeing(adjective: tuple[str, str], noun: Noun | None) -> Noun:
     """Devuelve el adjetivo concordado con el plato, o en masculino singular («algo bueno»)."""
     word = inflect(adjective[0], noun) if noun else adjective[0]
@@ -548,7 +545,7 @@ def _sections(table: str) -> list[tuple[str, list[str]]]:
     return rows
 
 
-def _raw_blocks(table: str) -> list[tuple[str, list[list[str]]]]:
+def _blocks(table: str) -> list[tuple[str, list[list[str]]]]:
     """Lee bloques «## cabecera» con un paso por renglón y sus variantes tras «|»."""
     blocks: list = []
     for line in _lines(table):
@@ -559,7 +556,3 @@ def _raw_blocks(table: str) -> list[tuple[str, list[list[str]]]]:
         else:
             blocks[-1][1].append([line])
     return blocks
-
-
-def _blocks(table: str) -> list[tuple[str, list]]:
-    return [(header, [_stage(lines, {}) for lines in stages]) for header, stages in _raw_blocks(table)]
