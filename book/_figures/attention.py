@@ -22,7 +22,7 @@ def seq2seq_bottleneck() -> Figure:
         "seq2seq_bottleneck",
         title="El cuello de botella de un codificador-decodificador",
         desc="El codificador lee cuatro palabras y produce un estado por palabra. Solo el último "
-        "llega al decodificador, como un único vector; los otros tres se descartan.",
+        "llega al decodificador, como un único vector c; los otros tres se descartan.",
         height=490,
     )
     centers = (62, 182, 302, 422)
@@ -39,7 +39,7 @@ def seq2seq_bottleneck() -> Figure:
     fig.text(182, 218, "se descartan", size=fig.small)
     context = fig.column(254, 256, "input", count=4, cell=(32, 17))
     fig.arrow((422, 192), (422, context.cy), context.e)
-    fig.text(214, context.cy, "un solo vector,\ndel mismo tamaño para\n4 palabras o para 400",
+    fig.text(214, context.cy, "un solo vector $c$,\ndel mismo tamaño para\n4 palabras o para 400",
              size=fig.small, anchor="end")
     fig.frame(4, 368, 472, 118)
     fig.text(462, 388, "Decodificador", anchor="end", bold=True)

@@ -150,7 +150,7 @@ def heads_and_output() -> Figure:
         desc="La misma entrada X pasa por tres cabezas; cada una proyecta, pesa y devuelve su "
         "propia matriz. Las tres salidas se pegan una junto a otra y W_h las lleva de vuelta a d "
         "columnas.",
-        height=578,
+        height=582,
     )
     side = (24, 24)
     x = fig.grid(216, 40, 3, 2, "input", cell=side)
@@ -179,7 +179,7 @@ def heads_and_output() -> Figure:
     fig.text(232, whole.cy, "·", size=26)
     w = fig.grid(262, 400, 6, 2, None, cell=side, heavy=True)
     fig.tall_axis(w, "hd", side="e")
-    fig.text(w.cx, w.bottom + 14, "$W_h$")
+    fig.text(w.cx, w.bottom + 16, "$W_h^T$")
     fig.text(364, whole.cy, "=", size=fig.math)
     out = fig.grid(396, 436, 3, 2, "output", cell=side)
     fig.wide_axis(out, "d")

@@ -188,9 +188,9 @@ class Figure:
             for j in range(cols):
                 masked = hidden is not None and bool(hidden[i][j])
                 value = None if values is None else values[i][j]
-                opacity = 0.3 if row is None else 0.65 if row == i else 0.16
+                opacity = 0.3 if row is None else 0.45 if row == i else 0.12
                 if shade is not None:
-                    opacity = 0.08 + 0.7 * float(shade[i][j])
+                    opacity = 0.06 + 0.49 * float(shade[i][j])
                 self._cell(Box(x + j * w, y + i * h, w, h), role, opacity, masked)
                 if value is not None and not masked:
                     shown = value if isinstance(value, str) else decimal(float(value), digits)

@@ -127,6 +127,35 @@ def test_colour_never_carries_meaning_alone(name):
     assert len(texts_of(name)) >= 8
 
 
+def luminance(color: tuple[float, ...]) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(ink: str, ground: str, fill: str, opacity: float) -> float:
+    """Contraste (WCAG) de una tinta sobre un fondo teñido con un color translúcido."""
+    ink_rgb, ground_rgb, fill_rgb = (
+        [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)] for color in (ink, ground, fill)
+    )
+    tinted = [opacity * f + (1 - opacity) * g for f, g in zip(fill_rgb, ground_rgb, strict=True)]
+    dark, light = sorted((luminance(ink_rgb), luminance(tinted)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@figure
+@pytest.mark.parametrize(("ink", "ground"), [("#323232", "#ffffff"), ("#ced6dd", "#121212")])
+def test_text_contrasts_with_its_cell_in_both_themes(name, ink, ground):
+    root = root_of(name)
+    tinted = [r for r in root.iter(f"{SVG}rect") if r.get("fill") in PALETTE]
+    for text in root.iter(f"{SVG}text"):
+        x, y = float(text.get("x")), float(text.get("y"))
+        for rect in tinted:
+            left, top, w, h = (float(rect.get(key)) for key in ("x", "y", "width", "height"))
+            if left <= x <= left + w and top <= y <= top + h:
+                ratio = contrast(ink, ground, rect.get("fill"), float(rect.get("fill-opacity")))
+                assert ratio >= 4.5, ("".join(text.itertext()), rect.get("fill"), ratio)
+
+
 def test_ids_are_prefixed_and_unique_in_a_page_with_every_figure():
     seen = set()
     for name in NAMES:
