@@ -98,7 +98,7 @@ def english_plural(phrase: str) -> str:
     """Devuelve el plural inglés de la última palabra."""
     if phrase in {"shrimp", "squid"}:
         return phrase
-    if re.search("([^aeiou]o|s|x|ch|sh)$", phrase):
+    if re.search("(potato|tomato|mango|s|x|ch|sh)$", phrase):
         return phrase + "es"
     if re.search("[^aeiou]y$", phrase):
         return phrase[:-1] + "ies"

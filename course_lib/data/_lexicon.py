@@ -321,7 +321,7 @@ casabe|m|cassava bread|rebanadas
 
 # side
 arroz blanco|m|white rice|tazas
-puré de papa|m|mashed potato/p|tazas
+puré de papa|m/p|mashed potato|tazas
 papas fritas|fp|French fry|gramos
 ensalada verde|f|green salad|tazas
 plátanos fritos|mp|fried plantain|gramos
@@ -405,7 +405,7 @@ GROUPS = {
     "baked_garnish": "hard_cheese ajonjolí semillas_de_girasol orégano tomillo romero",
     "oil": "aceite_de_oliva aceite_de_girasol aceite_de_maíz",
     "melting_cheese": "hard_cheese",
-    "crumbly_cheese": "queso_de_cabra queso_azul queso_feta queso_fresco hard_cheese",
+    "crumbly_cheese": "queso_de_cabra queso_azul queso_feta queso_fresco",
     "bread_side": "bread tortillas_de_maíz",
     "italian_side": "pan_de_ajo pan_de_centeno ensalada_verde baguette palitos_de_ajonjolí rúcula",
     "oven_side": "ensalada_verde pan_de_ajo puré_de_papa arroz_blanco baguette palitos_de_ajonjolí",
@@ -455,7 +455,7 @@ lasaña|f|lasagna|de|lasagna|filling
 espaguetis|mp|spaghetti noodle|con|pasta|seafood vegetable_bake minced_or_cured pollo atún
 macarrones|mp|macaroni noodle|con|pasta|minced_or_cured vegetable_bake pollo atún salmón
 canelones|mp|cannelloni roll|de|cannelloni|filling
-fideos salteados|mp|stir-fried noodle|con|noodles|meat seafood tofu vegetable_bake
+fideos|mp|noodle|con|noodles|meat seafood tofu vegetable_bake
 # arroz
 arroz|m/s|rice|con|rice|meat seafood fish vegetable_stew pulse
 risotto|m|risotto|de|risotto|vegetable_bake seafood
@@ -478,7 +478,7 @@ hamburguesas|fp|burger|de|patties|minced pulse quinua
 tortitas|fp|fritter|de|fritters|calabacín zanahoria maíz_dulce papa coliflor espinacas brócoli
 tortilla|f|omelet|de|omelette|papa espinacas champiñones calabacín espárragos jamón atún cebolla
 milanesas|fp|breaded cutlet|de|breaded|pollo carne_de_res cerdo berenjena ternera merluza
-brochetas|fp|skewer|de|skewers|meat seafood tofu vegetable_roast salmón
+brochetas|fp|skewer|de|skewers|meat camarones langostinos vieiras calamares pulpo tofu vegetable_roast salmón
 salteado|m|stir-fry|de|stir_fry|meat seafood tofu vegetable_bake
 # maíz
 tacos|mp|taco|de|tacos|meat fish seafood minced setas tofu frijoles_negros
@@ -491,7 +491,7 @@ tamales|mp|tamale|de|tamales|pollo cerdo pavo maíz_dulce frijoles_rojos
 salsa|f|sauce|de|sauce|vegetable_sauce pimiento_verde mango durazno
 pesto|m|pesto|de|pesto|nut espinacas rúcula
 hummus|m|hummus|de|hummus|garbanzos alubias_blancas lentejas_rojas remolacha calabaza
-guacamole|m|guacamole|con|guacamole|mango tomate piña durazno frambuesas
+guacamole|m|guacamole|con|guacamole|mango tomate piña durazno
 chutney|m|chutney|de|chutney|mango manzana pera tomate ciruela durazno
 # postre
 tarta|f|tart|de|tart|fruit_baked chocolate
@@ -561,7 +561,7 @@ WORD_TAGS = {
     "firme fría frío grande grandes hirviendo hondo hondos húmedo imposible lento limpio lisa "
     "medianos pequeña pequeñas pequeños picado primera rallado segunda suave suaves tercera tibia "
     "tibio tierno nuevo última",
-    "VERB": "abre acabó acompaña agrega aliña alterna amasa apaga aplasta arrepiento asa baja bate "
+    "VERB": "abre anoté preparo acabó acompaña agrega aliña alterna amasa apaga aplasta arrepiento asa baja bate "
     "batiendo batir baña buscaba calienta cambiaría cierra cocina cocine cocino cociné coloca comer "
     "congela corta costó creía cuaje cubre cuece cuela da decora deja dejar dejaron derrita derrite "
     "desmenuza dice dijeron dijo diría disuelva disuelve dobla dora doren dudo encontrar endulza "
@@ -579,7 +579,7 @@ WORD_TAGS = {
     "capas caramelo casa cena claras cocción color contrario copas crema cubos cucharadas cuchillo "
     "cuidado cáscara dedos domingo ensaladera espinas espuma espátula familia fiesta final foto "
     "fracaso frasco fruta fuego fuente gajos ganas gracia grados grumos hermana hermano hijos hojas "
-    "hora horas horno huevos invitados jarra lado letra licuadora láminas madera madre manos masa "
+    "hora horas horno huevos invitados jarra lado letra licuadora láminas madera cuaderno libreta madre manos masa "
     "maíz menudo mesa microondas minuto minutos mitad modo molde movimientos nieve nuez olla "
     "palillos papel paso pasta paño pena personas pie piel pizca plato platos principio problema "
     "punto puntos puré pérdida queja quejas razón receta refrigerador relleno rodajas sabor salsa "

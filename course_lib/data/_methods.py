@@ -1,7 +1,7 @@
 """Cómo se prepara cada plato: las plantillas de los pasos, en la notación de ``_grammar``.
 
 Un renglón es un paso; los que empiezan por ``|`` son otras maneras de decirlo. ``@x`` es la
-preparación que pide el grupo del ingrediente ``x``; ``%nombre``, un paso compartido. En la cabecera
+preparación que pide el ingrediente ``x`` (o su grupo) y ``&x``, su cocción si la necesita; ``%nombre``, un paso compartido. En la cabecera
 de un método van sus papeles y el grupo de donde sale cada uno; con ``?``, el papel es optativo y, si
 no toca, desaparecen los pasos que lo nombran.
 """
@@ -18,6 +18,9 @@ Pela {x} y {corta+x} en cubos {pequeños|medianos}. => Peel {x} and cut {it/them
 ## bulb
 Pela {x} y {pica+x} en trozos pequeños. => Peel {x} and chop {it/them~x} into small pieces.
 | Corta {x} en tiras finas. => Cut {x} into thin strips.
+
+## puerro cebolleta
+Lava {x} y {corta+x} en rodajas finas. => Wash {x} and cut {it/them~x} into thin slices.
 
 ## garlic
 Pica {x} finamente. => Chop {x} finely.
@@ -38,7 +41,7 @@ Lava {x} y {pica+x} en trozos grandes. => Wash {x} and chop {it/them~x} into lar
 Limpia {x} con un paño húmedo y {corta+x} en láminas. => Clean {x} with a damp cloth and cut {it/them~x} into thin slices.
 
 ## meat
-Corta {x} en {trozos|cubos} {pequeños|medianos}. => Cut {x} into {small|medium} {pieces|cubes}.
+Corta {x} en {trozos pequeños|trozos medianos|cubos pequeños|cubos medianos}. => Cut {x} into {small pieces|medium pieces|small cubes|medium cubes}.
 | Seca {x} con papel de cocina y {corta+x} en tiras. => Dry {x} with paper towels and cut {it/them~x} into strips.
 
 ## minced
@@ -101,9 +104,23 @@ Derrite {x} a fuego lento. => Melt {x} over low heat.
 Mide {x} y {reserva+x} en un tazón. => Measure {x} and set {it/them~x} aside in a bowl.
 """
 
+# grupo(s) o ingredientes: cómo se cuecen cuando el plato no los va a cocer después
+
+COOKING = """
+## root
+Hierve {x} durante {15|20} minutos, hasta que {esté/estén~x} {suave~x}. => Boil {x} for {15|20} minutes, until {it is/they are~x} soft.
+
+## meat fish seafood tofu
+Cocina {x} en una sartén durante {8|10|12} minutos y deja que se {enfríe/enfríen~x}. => Cook {x} in a skillet for {8|10|12} minutes and let {it/them~x} cool.
+| Asa {x} durante {10|12|15} minutos y {reserva+x}. => Roast {x} for {10|12|15} minutes and set {it/them~x} aside.
+
+## judías_verdes espárragos alcachofa brócoli coliflor arvejas habas
+Cuece {x} al vapor durante {6|8|10} minutos. => Steam {x} for {6|8|10} minutes.
+"""
+
 STAGES = """
 ## sauté
-Calienta {fat} en una {olla|sartén} y sofríe {aromatic} durante {3|5|8} minutos. => Heat {fat} in a {pot|skillet} and sauté {aromatic} for {3|5|8} minutes.
+Calienta {fat} y sofríe {aromatic} durante {3|5|8} minutos. => Heat {fat} and sauté {aromatic} for {3|5|8} minutes.
 | Sofríe {aromatic} con {fat} a fuego {medio_ADJ|bajo}. => Sauté {aromatic} with {fat} over {medium|low} heat.
 
 ## garlic
@@ -131,29 +148,29 @@ Espolvorea {garnish} {picado~garnish} por encima. => Sprinkle the chopped {-garn
 | Justo antes de servir, agrega {garnish} {picado~garnish}. => Just before serving, add the chopped {-garnish}.
 
 ## topping
-Decora con {garnish}. => Decorate with {garnish}.
+Decora con {garnish}. => Garnish with {garnish}.
 | Reparte {garnish} por encima. => Scatter {garnish} on top.
 | Antes de servir, cubre {dish} con {garnish}. => Before serving, top {dish} with {garnish}.
 
 ## serve
 Sirve {dish} con {side}. => Serve {dish} with {side}.
-| Acompaña {dish} con {side}. => Accompany {dish} with {side}.
+| Acompaña {dish} con {side}. => Serve {dish} alongside {side}.
 | Lleva {dish} a la mesa junto con {side}. => Bring {dish} to the table together with {side}.
 
 ## serve_hot
 Sirve {dish} bien {caliente~dish} con {side}. => Serve {dish} very hot with {side}.
 | Deja reposar {dish} durante {2|5} minutos y {sirve+dish} con {side}. => Let {dish} rest for {2|5} minutes and serve {it/them} with {side}.
-| Reparte {dish} en platos hondos y sirve {side} al lado. => Divide {dish} among deep plates and serve {side} on the side.
+| Reparte {dish} en platos hondos y sirve {side} al lado. => Divide {dish} among bowls and serve {side} on the side.
 
 ## serve_plate
 Sirve {dish} con {side} al lado. => Serve {dish} with {side} on the side.
-| Coloca {dish} en una fuente y {acompaña+dish} con {side}. => Place {dish} on a platter and accompany {it/them} with {side}.
-| Acompaña {dish} con {side}. => Accompany {dish} with {side}.
+| Coloca {dish} en una fuente y {acompaña+dish} con {side}. => Place {dish} on a platter and pair {it/them} with {side}.
+| Acompaña {dish} con {side}. => Serve {dish} alongside {side}.
 
 ## serve_cold
 Sirve {dish} {frío~dish} con {side}. => Serve {dish} cold with {side}.
 | Saca {dish} del refrigerador y {sirve+dish} con {side}. => Take {dish} out of the refrigerator and serve {it/them} with {side}.
-| Acompaña {dish} con {side}. => Accompany {dish} with {side}.
+| Acompaña {dish} con {side}. => Serve {dish} alongside {side}.
 
 ## serve_drink
 Sirve {dish} en vasos {altos|grandes} y decora con {garnish}. => Serve {dish} in {tall|large} glasses and garnish with {garnish}.
@@ -258,7 +275,9 @@ Vierte {dairy} y cocina a fuego lento durante {15|20|25} minutos. => Pour in {da
 
 ## salad: second=salad_leaf,vegetable_salad ?cheese=crumbly_cheese fat=aceite_de_oliva acid=acid salt=sal spice=pimienta_negra,orégano,comino,pimentón garnish=salad_topping,herb side=bread_side
 @main
+&main
 @second
+&second
 Mezcla {main} y {second} en {una ensaladera|un tazón grande}. => Mix {main} and {second} in {a salad bowl|a large bowl}.
 | Coloca {second} en una fuente y reparte {main} por encima. => Place {second} on a platter and scatter {main} on top.
 Desmenuza {cheese} y {agrega+cheese}. => Crumble {cheese} and add {it/them~cheese}.
@@ -271,7 +290,9 @@ Vierte el aderezo sobre {dish} y revuelve con cuidado. => Pour the dressing over
 ## mayo_salad: potato=papa second=zanahoria,judías_verdes,espárragos,maíz_dulce,arvejas sauce=mayonesa acid=acid salt=sal garnish=herb,aceitunas,alcaparras side=bread_side
 Pela {potato} y {hierve+potato} durante {20|25} minutos. => Peel {potato} and boil {it/them~potato} for {20|25} minutes.
 @second
+&second
 @main
+&main
 Corta {potato} en cubos y mezcla con {second} y {main}. => Cut {potato} into cubes and mix with {second} and {main}.
 Agrega {sauce} y {acid} y revuelve con cuidado. => Add {sauce} and {acid} and stir carefully.
 %salt
@@ -343,7 +364,7 @@ Calienta {fat} en una sartén grande y saltea {garlic}. => Heat {fat} in a large
 %brown
 Agrega {second} y saltea durante {3|4|5} minutos. => Add {second} and sauté for {3|4|5} minutes.
 Disuelve {sweetener} en {sauce} y vierte la mezcla. => Dissolve {sweetener} in {sauce} and pour in the mixture.
-Incorpora {dish} y revuelve a fuego alto. => Stir in {dish} and stir over high heat.
+Incorpora {dish} y cocina a fuego alto. => Stir in {dish} and cook over high heat.
 %salt
 %topping
 %serve_plate
@@ -396,6 +417,7 @@ Disuelve {yeast} en un vaso de agua tibia. => Dissolve {yeast} in a glass of war
 Mezcla {flour} con {yeast}, {fat} y {salt} y amasa durante {8|10|12} minutos. => Mix {flour} with {yeast}, {fat} and {salt} and knead for {8|10|12} minutes.
 Deja reposar la masa durante {1 hora|2 horas}. => Let the dough rest for {1 hour|2 hours}.
 @main
+&main
 %preheat
 Estira la masa y cubre con {sauce}. => Roll out the dough and cover with {sauce}.
 Reparte {main} y {cheese} {rallado~cheese} sobre la masa. => Scatter {main} and the grated {-cheese} over the dough.
@@ -436,6 +458,7 @@ Bate {egg} y pinta la masa con una brocha. => Beat {egg} and brush the dough wit
 %preheat
 Forra un molde con {dough} y {pincha+dough} con un tenedor. => Line a pan with {dough} and prick {it/them~dough} with a fork.
 @main
+&main
 @aromatic
 %sauté
 Bate {egg} con {dairy} y {cheese} {rallado~cheese}. => Beat {egg} with {dairy} and the grated {-cheese}.
@@ -448,6 +471,7 @@ Reparte {main} y {aromatic} sobre la masa y vierte la mezcla. => Scatter {main} 
 ## souffle: fat=mantequilla flour=harina,maicena dairy=white_liquid egg=huevo salt=sal spice=pimienta_negra,nuez_moscada,pimentón,tomillo garnish=herb,nut side=oven_side
 %preheat
 @main
+&main
 Derrite {fat}, agrega {flour} y tuesta durante un minuto. => Melt {fat}, add {flour} and toast for a minute.
 Vierte {dairy} poco a poco y bate hasta obtener una crema. => Pour in {dairy} little by little and beat until the mixture is creamy.
 %season
@@ -509,8 +533,9 @@ Cubre con {sauce} y cocina a fuego lento durante {15|20|25} minutos. => Cover wi
 
 ## patties: aromatic=bulb garlic=ajo egg=huevo crumbs=pan_rallado fat=oil salt=sal spice=seasoned cheese=hard_cheese garnish=salad_leaf,tomate,pepino,aguacate,mostaza side=papas_fritas,ensalada_verde,tostones_de_yuca,plátanos_fritos
 @main
+&main
 @aromatic
-Mezcla {main} con {aromatic}, {garlic} {picado~garlic}, {egg} y {crumbs}. => Mix {main} with {aromatic}, the chopped {-garlic}, {egg} and {crumbs}.
+Mezcla {main} con {aromatic}, {garlic} {picado~garlic}, {egg} y {crumbs} hasta formar una masa firme. => Mix {main} with {aromatic}, the chopped {-garlic}, {egg} and {crumbs} until a firm dough forms.
 %season
 Forma {dish} con las manos y {aplasta+dish}. => Shape {dish} with your hands and flatten {it/them}.
 Calienta {fat} y dora {dish} durante {4|5|6} minutos por cada lado. => Heat {fat} and brown {dish} for {4|5|6} minutes on each side.
@@ -542,7 +567,7 @@ Desmenuza {cheese} y {reparte+cheese} sobre {dish}. => Crumble {cheese} and scat
 %topping
 %serve
 
-## breaded: egg=huevo flour=harina garlic=ajo crumbs=pan_rallado fat=oil salt=sal spice=spice,dry_herb garnish=herb,jugo_de_limón,alcaparras side=side
+## breaded: egg=huevo flour=harina garlic=ajo crumbs=pan_rallado fat=oil salt=sal spice=spice,dry_herb garnish=herb,aceitunas,alcaparras side=side
 Corta {main} en láminas finas. => Cut {main} into thin slices.
 Bate {egg} con {garlic} {picado~garlic}. => Beat {egg} with the chopped {-garlic}.
 %season
@@ -656,6 +681,7 @@ Cuece {dish} al vapor durante {50|60} minutos. => Steam {dish} for {50|60} minut
 @aromatic
 %sauté
 %garlic
+@chili
 Agrega {main} y {chili} y cocina durante {10|15|20} minutos. => Add {main} and {chili} and cook for {10|15|20} minutes.
 Licúa todo con {acid}. => Blend everything with {acid}.
 %season
@@ -677,7 +703,7 @@ Ralla {cheese} y {mezcla+cheese} con {dish}. => Grate {cheese} and mix {it/them~
 Hierve {main} hasta que {esté/estén~main} muy {suave~main}. => Boil {main} until {it is/they are~main} very soft.
 Licúa {main} con {paste}, {garlic} y {acid}. => Blend {main} with {paste}, {garlic} and {acid}.
 %season
-Sirve {dish} en un plato hondo y riega con {fat}. => Serve {dish} in a deep plate and drizzle with {fat}.
+Coloca {dish} en un plato hondo y riega con {fat}. => Place {dish} in a bowl and drizzle with {fat}.
 %topping
 %serve
 
@@ -720,6 +746,7 @@ Reparte {main} sobre la masa y vierte la crema. => Scatter {main} over the dough
 ## cake: flour=harina,harina_integral sweetener=azúcar,azúcar_moreno,panela egg=huevo fat=mantequilla,aceite_de_girasol dairy=leche,yogur_natural,leche_de_almendras leavener=polvo_de_hornear spice=sweet_spice garnish=sweet_garnish side=soft_dessert_side
 %preheat
 @main
+&main
 Bate {egg} con {sweetener} hasta que la mezcla esté espumosa. => Beat {egg} with {sweetener} until the mixture is foamy.
 Agrega {fat} y {dairy} y sigue batiendo. => Add {fat} and {dairy} and keep beating.
 Tamiza {flour} con {leavener} y {spice} e incorpora todo a la mezcla. => Sift {flour} with {leavener} and {spice} and fold everything into the mixture.
@@ -746,6 +773,7 @@ Coloca {dish} en una bandeja y {hornea+dish} durante {10|12|15} minutos. => Plac
 %preheat
 Derrite {sweetener} en un molde hasta formar un caramelo. => Melt {sweetener} in a pan until a caramel forms.
 @main
+&main
 Licúa {main} con {dairy} y {condensed}. => Blend {main} with {dairy} and {condensed}.
 Bate {egg} con {spice} y {agrega+egg} a la mezcla. => Beat {egg} with {spice} and add {it/them~egg} to the mixture.
 Vierte la mezcla en el molde y hornea a baño_NOUN María durante {45|50|60} minutos. => Pour the mixture into the pan and bake in a water bath for {45|50|60} minutes.
@@ -804,6 +832,7 @@ Vierte {dish} en un molde. => Pour {dish} into a mold.
 
 ## custard: dairy=leche,leche_de_coco,leche_de_almendras egg=huevo sweetener=azúcar,panela,miel thickener=maicena spice=sweet_spice garnish=sweet_garnish side=galletas_de_vainilla,crema_batida,mermelada_de_frambuesa,dulce_de_leche
 @main
+&main
 Calienta {dairy} con {spice} a fuego medio_ADJ. => Heat {dairy} with {spice} over medium heat.
 Bate {egg} con {sweetener} y {thickener}. => Beat {egg} with {sweetener} and {thickener}.
 Vierte {dairy} {caliente~dairy} sobre la mezcla sin dejar de batir. => Pour the hot {-dairy} over the mixture while you keep beating.
@@ -860,6 +889,7 @@ Enfría la mezcla y corta {dish}. => Cool the mixture and cut {dish}.
 
 ## pancakes: flour=harina,harina_integral egg=huevo dairy=drink_milk sweetener=azúcar,panela leavener=polvo_de_hornear spice=sweet_spice fat=mantequilla,aceite_de_girasol garnish=sweet_garnish side=soft_dessert_side
 @main
+&main
 Mezcla {flour} con {sweetener}, {leavener} y {spice}. => Mix {flour} with {sweetener}, {leavener} and {spice}.
 Agrega {egg} y {dairy} y bate hasta que no haya grumos. => Add {egg} and {dairy} and beat until there are no lumps.
 Incorpora {main} a la mezcla. => Stir {main} into the mixture.
@@ -884,7 +914,7 @@ Rellena {dish} y {dobla+dish} por la mitad. => Fill {dish} and fold {it/them} in
 Hierve {dairy} con {spice}. => Boil {dairy} with {spice}.
 Agrega {flakes} y cocina a fuego bajo durante {5|8|10} minutos. => Add {flakes} and cook over low heat for {5|8|10} minutes.
 Endulza {dish} con {sweetener}. => Sweeten {dish} with {sweetener}.
-Incorpora {main} y revuelve con cuidado. => Stir in {main} and stir carefully.
+Incorpora {main} con cuidado. => Stir in {main} carefully.
 %topping
 %serve
 
@@ -901,6 +931,7 @@ Extiende {dish} en una bandeja y {hornea+dish} durante {20|25|30} minutos. => Sp
 
 ## toasts: bread=pan_de_centeno,pan_de_maíz,pan_tostado fat=aceite_de_oliva acid=acid salt=sal spice=pimienta_negra,orégano,pimentón second=rúcula,berros,pepino,espinacas garnish=herb,nut,ajonjolí,alcaparras side=jugo_de_naranja,papas_fritas,ensalada_verde,aceitunas
 @main
+&main
 Tuesta {bread} en una sartén durante {2|3} minutos. => Toast {bread} in a skillet for {2|3} minutes.
 Riega {bread} con {fat}. => Drizzle {bread} with {fat}.
 Mezcla {main} con {acid}. => Mix {main} with {acid}.
@@ -927,6 +958,7 @@ Disuelve {yeast} y {sweetener} en {liquid} {tibio~liquid}. => Dissolve {yeast} a
 Mezcla {flour} con {salt} y agrega {yeast}. => Mix {flour} with {salt} and add {yeast}.
 Agrega {fat} y amasa durante {8|10|12} minutos. => Add {fat} and knead for {8|10|12} minutes.
 @main
+&main
 Incorpora {main} a la masa. => Work {main} into the dough.
 Tapa la masa y deja que repose durante {1 hora|2 horas}. => Cover the dough and let it rest for {1 hour|2 hours}.
 %preheat

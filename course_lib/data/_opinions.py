@@ -104,13 +104,13 @@ OPENINGS = """
 Seguí la receta al pie de la letra. => I followed the recipe to the letter.
 Buscaba {un dish} para {la cena|el almuerzo|una fiesta}. => I was looking for {a dish} for {dinner|lunch|a party}.
 Preparé {dish} para {cuatro|seis|ocho} personas. => I made {dish} for {four|six|eight} people.
-Es la {primera|segunda|tercera} vez que cocino {dish}. => It is the {first|second|third} time I have cooked {dish}.
-Cociné {dish} con mi {hermano|madre|abuela}. => I cooked {dish} with my {brother|mother|grandmother}.
+Es la {primera|segunda|tercera} vez que preparo {dish}. => It is the {first|second|third} time I have made {dish}.
+Preparé {dish} con mi {hermano|madre|abuela}. => I made {dish} with my {brother|mother|grandmother}.
 """
 
 CLOSINGS = """
 Tardé {media hora|una hora|dos horas}. => It took me {half an hour|an hour|two hours}.
-Usé una {olla|bandeja|fuente} pequeña. => I used a small {pot|baking tray|platter}.
+Anoté la receta en {mi cuaderno|una libreta}. => I wrote the recipe down in {my notebook|a notepad}.
 La receta es de mi {vecina|abuela|tía}. => The recipe is from my {neighbor|grandmother|aunt}.
 {Lo~dish} serví con {side}. => I served {it/them} with {side}.
 Usé la mitad de {garnish}. => I used half of {garnish}.

@@ -45,7 +45,7 @@ Natural = Any
 
 
 class LateMention(NamedTuple):
-    """Mención tardía: la palabra ``word`` del paso ``step`` nombra al ingrediente ``ingredient``."""
+    """Mención tardía: ``word``, en el paso ``step``, nombra al ingrediente ``ingredient``."""
 
     step: int
     ingredient: int
@@ -180,12 +180,13 @@ def _choose_ingredients(random: Random, dish: Dish) -> dict[str, Ingredient]:
 
 
 def _stages(method: Method, roles: dict[str, Ingredient]) -> list:
-    """Devuelve los pasos cuyos papeles están todos, con la preparación que pide cada ingrediente."""
+    """Devuelve los pasos cuyos papeles están todos, preparaciones incluidas."""
     stages = []
     for stage in method.stages:
         if isinstance(stage, str):
-            if stage in roles:
-                stages.append(preparations(roles[stage].group, stage))
+            kind, role = stage[0], stage[1:]
+            if role in roles:
+                stages.extend(_by_ingredient(kind, role, roles[role]))
         elif all(role in roles or role == "dish" for role in stage[0][0].roles):
             stages.append(stage)
     return stages
@@ -373,8 +374,8 @@ def _named(name: str) -> tuple[Ingredient, ...]:
 class Method:
     """Un modo de preparar: papeles ``{papel: (optativo, grupo)}`` y pasos con sus variantes.
 
-    Un paso es una tupla de variantes, cada una con sus alternativas, o el nombre de un papel
-    («prepara este ingrediente como pide su grupo»).
+    Un paso es una tupla de variantes, cada una con sus alternativas, o una marca («@main»,
+    «&main») que se resuelve según el ingrediente.
     """
 
     name: str
@@ -434,21 +435,22 @@ def _method(header: str, lines: list, shared: dict) -> tuple[str, Method]:
 
 
 def _stage(variants: list[str], shared: dict) -> Any:
-    if variants[0].startswith("@"):
-        return variants[0][1:]
+    if variants[0][0] in "@&":
+        return variants[0]
     if variants[0].startswith("%"):
         return shared[variants[0][1:]]
     return tuple(parse(variant, word_tags()) for variant in variants)
 
 
 @cache
-def preparations(kind: str, role: str) -> tuple:
-    """Devuelve las maneras de preparar un ingrediente del grupo ``kind`` en el papel ``role``."""
-    for header, lines in _blocks(_methods.PREPARATIONS):
-        if kind in header.split():
-            variants = [_for_role(variant, role) for variant in lines[0]]
-            return tuple(parse(variant, word_tags()) for variant in variants)
-    raise ValueError(f"No hay preparación para el grupo «{kind}»; añádela a PREPARATIONS.")
+def _by_ingredient(kind: str, role: str, item: Ingredient) -> tuple:
+    """Devuelve el paso «@» (preparar) o «&» (cocer) que pide un ingrediente, o ninguno."""
+    table = _methods.PREPARATIONS if kind == "@" else _methods.COOKING
+    found = {name: lines[0] for header, lines in _blocks(table) for name in header.split()}
+    variants = found.get(item.name.replace(" ", "_")) or found.get(item.group)
+    if variants is None:
+        return ()
+    return (tuple(parse(_for_role(variant, role), word_tags()) for variant in variants),)
 
 
 def _for_role(template: str, role: str) -> str:
