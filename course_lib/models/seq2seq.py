@@ -91,9 +91,9 @@ class Seq2Seq(nn.Module):
         *,
         need_weights: bool = False,
     ) -> (
-        Float[Tensor, "batch t_target target_vocab"]
+        Float[Tensor, "batch t_target vocab"]
         | tuple[
-            Float[Tensor, "batch t_target target_vocab"],
+            Float[Tensor, "batch t_target vocab"],
             Float[Tensor, "batch t_target t_source"],
         ]
     ):
