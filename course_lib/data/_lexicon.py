@@ -548,7 +548,7 @@ especial|special
 # («fuego medio_ADJ»).
 
 WORD_TAGS = {
-    "DET": "el la los las un una unas unos cada ninguna ningún otro otra muchas esta mi mis",
+    "DET": "alguna el la los las un una unas unos cada ninguna ningún otro otra muchas esta mi mis",
     "ADP": "de del a al en con sin por para durante hasta sobre",
     "CCONJ": "y e o ni pero sino",
     "SCONJ": "que aunque cuando",
@@ -563,7 +563,7 @@ WORD_TAGS = {
     "tibio tierno nuevo última",
     "VERB": "abre anoté preparo acabó acompaña agrega aliña alterna amasa apaga aplasta arrepiento asa baja bate "
     "batiendo batir baña buscaba calienta cambiaría cierra cocina cocine cocino cociné coloca comer "
-    "congela corta costó creía cuaje cubre cuece cuela da decora deja dejar dejaron derrita derrite "
+    "congela corta costó creía cuaje cubre cuece cuela da decora deja dejar dejaron dejó derrita derrite "
     "desmenuza dice dijeron dijo diría disuelva disuelve dobla dora doren dudo encontrar endulza "
     "enfriar enfría enfríe engrasa enjuaga enrolla ensarta envuelve equivocaron escurre espera "
     "esperaba espese espolvorea estira exprime extiende falla falta forma formar forra fríe guarda "
@@ -573,7 +573,7 @@ WORD_TAGS = {
     "prueba pude quedar quedaría quede quedó quejaron quejó quiero quisieron quiso quita ralla raspa "
     "recomiendo refrigera rellena remoja reparte repetir reposar repose reserva resultó retira "
     "revolver revuelve riega saca salido salió saltea sazona seca seguí separa servir serví sigue "
-    "sirve sobró sofríe tamiza tapa tardé tengo tenían tiene tritura trocea tuesta usé valió veo "
+    "sirve sobró sofríe tamiza tapa tardé tengo tenían tienen tiene tritura trocea tuesta usé valió veo "
     "vierte voltea volveré volvería vuelva",
     "NOUN": "abuela aceite aderezo agua almuerzo almíbar bandeja bocado bolas bordes brocha capa "
     "capas caramelo casa cena claras cocción color contrario copas crema cubos cucharadas cuchillo "

@@ -66,6 +66,31 @@ contrario: No {está/están} {-bad}; al contrario, {está/están} {-good}. => {i
 dicen: Me dijeron que {sería/serían} {-bad} y se equivocaron. => They told me {it/they} would be {-bad} and they were wrong.
 razón: Me dijeron que {sería/serían} {-good} y tenían razón. => They told me {it/they} would be {-good} and they were right.
 prometía: {prometía/prometían} ser {-bad} y no lo {fue/fueron}. => {it/they} promised to be {-bad} and {it was/they were} not.
+resultó: {dish} {resultó/resultaron} {-good}. => {dish} proved to be {-good}.
+está: {dish} {está/están} {-good}. => {dish} {is/are} {-good}.
+pareció: Me {pareció/parecieron} {-good}. => I found {it/them} {-good}.
+mesa: En la mesa {resultó/resultaron} {-good}. => At the table {it/they} proved to be {-good}.
+además: {está/están} {-good} y, además, {-good2}. => {it is/they are} {-good} and, what is more, {-good2}.
+resultó_nada: {dish} no {resultó/resultaron} nada_ADV {-bad}. => {dish} did not prove to be {-bad} at all.
+está_nada: {dish} no {está/están} nada_ADV {-bad}. => {dish} {is/are} not {-bad} at all.
+pareció_nada: No me {pareció/parecieron} nada_ADV {-bad}. => I did not find {it/them} {-bad} at all.
+diría_está: Jamás diría que {está/están} {-bad}. => I would never say that {it is/they are} {-bad}.
+modo_es: De ningún modo {dish} {es/son} {-bad}. => In no way {is/are} {dish} {-bad}.
+cierto_está: No es cierto que {esté/estén} {-bad}. => It is not true that {it is/they are} {-bad}.
+ni_está: No {está/están} ni {-bad} ni {-bad2}. => {it is/they are} neither {-bad} nor {-bad2}.
+pensé_sería: Pensé que {dish} {sería/serían} {-bad}, pero {resultó/resultaron} {-good}. => I thought {dish} would be {-bad}, but {it/they} proved to be {-good}.
+creía_final: Creía que {quedaría/quedarían} {-bad}, pero al final {quedó/quedaron} {-good}. => I believed {it/they} would turn out {-bad}, but in the end {it/they} turned out {-good}.
+dijeron_pero: Me dijeron que {quedaría/quedarían} {-bad}, pero {quedó/quedaron} {-good}. => They told me {it/they} would turn out {-bad}, but {it/they} turned out {-good}.
+aunque_no: Aunque no {parecía/parecían} {-good}, al final {quedó/quedaron} {-good2}. => Although {it/they} did not seem {-good}, in the end {it/they} turned out {-good2}.
+aunque_hermana: Aunque mi hermana dice que {está/están} {-bad}, a mí me {pareció/parecieron} {-good}. => Although my sister says {it is/they are} {-bad}, I found {it/them} {-good}.
+lejos_resultó: Lejos de quedar {-bad}, {resultó/resultaron} {-good}. => Far from turning out {-bad}, {it/they} proved to be {-good}.
+antes_ahora: Antes me {parecía/parecían} {-bad}; ahora me {parece/parecen} {-good}. => Before, I found {it/them} {-bad}; now I find {it/them} {-good}.
+primera_resultó: La primera vez {resultó/resultaron} {-bad}; esta vez {resultó/resultaron} {-good}. => The first time {it/they} proved to be {-bad}; this time {it/they} proved to be {-good}.
+sino_está: {dish} no {está/están} {-bad}, sino {-good}. => {dish} {is/are} not {-bad}, but {-good}.
+foto_está: En la foto {parecía/parecían} {-bad}, pero {está/están} {-good}. => In the photo {it/they} seemed {-bad}, but {it is/they are} {-good}.
+vez_resultó: En vez de {-bad}, {dish} {resultó/resultaron} {-good}. => Instead of {-bad}, {dish} proved to be {-good}.
+contrario_quedó: No {quedó/quedaron} {-bad}; al contrario, {quedó/quedaron} {-good}. => {it/they} did not turn out {-bad}; on the contrary, {it/they} turned out {-good}.
+menos_está: {dish} {está/están} todo menos {-bad}. => {dish} {is/are} anything but {-bad}.
 """
 
 PAIRS = """
@@ -87,16 +112,26 @@ otra: No veo la hora de {preparar+dish} otra vez. => I cannot wait to make {it/t
 éxito: No fue un fracaso: fue un éxito. => It was not a failure: it was a success. // No fue un éxito: fue un fracaso. => It was not a success: it was a failure.
 plato: Mis hijos no dejaron nada en el plato. => My children left nothing on the plate. // Mis hijos dejaron todo en el plato. => My children left everything on the plate.
 queja: No tengo ninguna queja. => I have no complaints. // Tengo muchas quejas. => I have many complaints.
-resultado: Seguí cada paso y todo salió bien. => I followed each step and everything went well. // Seguí cada paso y nada salió bien. => I followed each step and nothing went well.
+pasos: Seguí cada paso y todo salió bien. => I followed each step and everything went well. // Seguí cada paso y nada salió bien. => I followed each step and nothing went well.
 mejor: Es imposible que {quede/queden} mejor. => It is impossible for {it/them} to turn out better. // Es imposible que {quede/queden} peor. => It is impossible for {it/them} to turn out worse.
 costar: Costó poco y valió mucho. => It cost little and was worth a lot. // Costó mucho y valió poco. => It cost a lot and was worth little.
-menos: No merece menos de diez puntos. => It deserves no less than ten points. // No merece más de dos puntos. => It deserves no more than two points.
+puntos: No merece menos de diez puntos. => It deserves no less than ten points. // No merece más de dos puntos. => It deserves no more than two points.
 parar: No pude dejar de {comer+dish}. => I could not stop eating {it/them}. // No pude {comer+dish}. => I could not eat {it/them}.
 pedir: Mi familia pide que {lo~dish} prepare de nuevo. => My family asks me to make {it/them} again. // Mi familia pide que no {lo~dish} prepare de nuevo. => My family asks me not to make {it/them} again.
 tiempo: No fue una pérdida de tiempo. => It was not a waste of time. // Fue una pérdida de tiempo. => It was a waste of time.
 problema: El problema es que se {acabó/acabaron} enseguida. => The problem is that {it was/they were} gone right away. // El problema es que no se {acabó/acabaron} nunca. => The problem is that {it was/they were} never gone.
 invitados: Los invitados pidieron la receta. => The guests asked for the recipe. // Los invitados no pidieron la receta. => The guests did not ask for the recipe.
 gana: Cada bocado da ganas de otro. => Each bite makes you want another. // Ningún bocado da ganas de otro. => No bite makes you want another.
+gustó_todos: A todos les {gustó/gustaron} mucho. => Everyone liked {it/them} a lot. // A nadie le {gustó/gustaron} nada_ADV. => Nobody liked {it/them} at all.
+queja_nadie: Nadie tiene ninguna queja. => Nobody has any complaint. // Todos tienen alguna queja. => Everyone has some complaint.
+repetir_hijos: Mis hijos quisieron repetir. => My children wanted seconds. // Mis hijos no quisieron repetir. => My children did not want seconds.
+recomendar_simple: {Lo~dish} recomiendo. => I recommend {it/them}. // No {lo~dish} recomiendo. => I do not recommend {it/them}.
+salir_todo: Todo salió bien. => Everything went well. // Nada salió bien. => Nothing went well.
+plato_nadie: Nadie dejó nada en el plato. => Nobody left anything on the plate. // Todos dejaron casi todo en el plato. => Everyone left almost everything on the plate.
+arrepentir_seguir: Seguí cada paso y no me arrepiento. => I followed each step and I do not regret it. // Seguí cada paso y me arrepiento. => I followed each step and I regret it.
+éxito_simple: Fue un éxito. => It was a success. // Fue un fracaso. => It was a failure.
+pena_simple: Valió la pena. => It was worth it. // No valió la pena. => It was not worth it.
+familia: A mi familia le {gustó/gustaron} mucho. => My family liked {it/them} a lot. // A mi familia no le {gustó/gustaron} nada_ADV. => My family did not like {it/them} at all.
 """
 
 OPENINGS = """
