@@ -44,21 +44,21 @@ def self_attention_one_query() -> Figure:
         "valores de las tres palabras. La mezcla es la nueva representación de «gato».",
         height=754,
     )
-    centers, cell = (168, 286, 404), (50, 25)
-    fig.text(56, 18, "«gato»", bold=True)
-    asking = fig.column(56, 36, "input", inputs[1], digits=0, cell=cell)
+    centers, cell = (174, 290, 406), (50, 25)
+    fig.text(50, 18, "«gato»", bold=True)
+    asking = fig.column(50, 36, "input", inputs[1], digits=0, cell=cell)
     for row, feature in enumerate(FEATURES):
         fig.text(112, 36 + 25 * (row + 0.5), feature, size=fig.small)
-    to_query = fig.op(16, 142, 80, 40, "$W_q$", heavy=True)
+    to_query = fig.op(10, 142, 80, 40, "$W_q$", heavy=True)
     fig.arrow(asking.s, to_query.n)
-    q = fig.column(56, 236, "query", query, digits=0, cell=cell)
-    fig.text(56, 218, "$q_2$")
-    fig.arrow(to_query.s, (56, 204))
-    projections = fig.op(116, 142, 348, 40, "$W_k$ y $W_v$", heavy=True)
-    first = fig.op(116, 322, 348, 40, "1 · puntuar: $q_2·k_i / √d_k$")
-    fig.arrow(q.s, (56, first.cy), first.w_)
-    second = fig.op(116, 430, 348, 40, "2 · normalizar con softmax")
-    third = fig.op(116, 578, 348, 40, "3 · mezclar: $z_2 = Σ α_i v_i$")
+    q = fig.column(50, 236, "query", query, digits=0, cell=cell)
+    fig.text(50, 218, "$q_2$")
+    fig.arrow(to_query.s, (50, 204))
+    projections = fig.op(118, 142, 348, 40, "$W_k$ y $W_v$", heavy=True)
+    first = fig.op(118, 322, 348, 40, "1 · puntuar: $q_2·k_i / √d_k$")
+    fig.arrow(q.s, (50, first.cy), first.w_)
+    second = fig.op(118, 430, 348, 40, "2 · normalizar con softmax")
+    third = fig.op(118, 578, 348, 40, "3 · mezclar: $z_2 = Σ α_i v_i$")
     for index, cx in enumerate(centers):
         number = index + 1
         fig.text(cx, 18, words[index])
@@ -80,12 +80,12 @@ def self_attention_one_query() -> Figure:
         part = fig.column(cx, 668, "value", weights[index] * values[index], digits=3, cell=cell)
         fig.text(cx, 650, f"$α_{number}v_{number}$")
         fig.arrow((cx, third.bottom), (cx, 636))
-        fig.text((56, *centers)[index] / 2 + cx / 2, part.cy, "=++"[index], size=fig.math)
-    fig.line((132, 556), (448, 556), width=1)
+        fig.text((50, *centers)[index] / 2 + cx / 2, part.cy, "=++"[index], size=fig.math)
+    fig.line((136, 556), (450, 556), width=1)
     fig.text(104, 524, "$α_i$", anchor="end")
-    out = fig.column(56, 668, "output", weights @ values, digits=3, cell=cell)
-    fig.text(56, 650, "$z_2$")
-    fig.text(16, out.bottom + 20, "«gato», ahora con su contexto", anchor="start", size=fig.small)
+    out = fig.column(50, 668, "output", weights @ values, digits=3, cell=cell)
+    fig.text(50, 650, "$z_2$")
+    fig.text(10, out.bottom + 20, "«gato», ahora con su contexto", anchor="start", size=fig.small)
     return fig
 
 

@@ -272,10 +272,16 @@ LAYOUT = """() => {
   const svg = document.querySelector('svg'), page = svg.getBoundingClientRect(), found = [];
   const texts = [...svg.querySelectorAll('text')].map(
     t => [t.textContent, t.getBoundingClientRect()]);
+  const boxes = [...svg.querySelectorAll('rect')].map(r => r.getBoundingClientRect());
   const unit = page.width / svg.viewBox.baseVal.width;
   texts.forEach(([word, a], i) => {
     if (a.left < page.left - 1 || a.right > page.right + 1 || a.top < page.top - 2 * unit
         || a.bottom > page.bottom + 2 * unit) found.push('fuera del lienzo: ' + word);
+    for (const b of boxes) {
+      const level = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 6 * unit;
+      const cuts = [b.left, b.right].some(edge => a.left < edge - unit && a.right > edge + unit);
+      if (level && cuts) { found.push('cruza el borde de una caja: ' + word); break; }
+    }
     texts.slice(i + 1).forEach(([other, b]) => {
       const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
       const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
