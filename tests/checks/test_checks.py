@@ -1,0 +1,121 @@
+"""Lo que se promete de todo ejercicio, de todos los temas que hay en `course_lib/checks`.
+
+`python -m pytest tests/checks -rP -k caught` muestra, por ejercicio, los errores frecuentes
+reconocidos de los que se probaron.
+"""
+
+import importlib
+import pkgutil
+from collections import Counter
+
+import pytest
+import torch
+
+import course_lib.checks
+from course_lib.grading import STUB_MESSAGE
+from course_lib.grading.check import check_exercise, draw_cases, find_exercise, run_cases
+from course_lib.grading.plain_data import is_plain, plain, tensors_in
+
+SEEDS = range(10)
+TOPICS = sorted(module.name for module in pkgutil.iter_modules(course_lib.checks.__path__))
+EXERCISES = {
+    topic: tuple(importlib.import_module(f"course_lib.checks.{topic}").EXERCISES)
+    for topic in TOPICS
+}
+ALL = [exercise for exercises in EXERCISES.values() for exercise in exercises]
+
+pytestmark = pytest.mark.usefixtures("as_user")
+every_topic = pytest.mark.parametrize("topic", TOPICS)
+every_exercise = pytest.mark.parametrize("exercise", ALL, ids=lambda exercise: exercise.name)
+
+
+@every_topic
+def test_a_topic_has_enough_exercises(topic):
+    assert len(EXERCISES[topic]) >= 5
+
+
+@every_topic
+def test_names_begin_with_their_topic(topic):
+    assert {exercise.topic for exercise in EXERCISES[topic]} == {topic}
+
+
+def test_names_are_unique_in_the_course():
+    assert [name for name, n in Counter(e.name for e in ALL).items() if n > 1] == []
+
+
+@every_exercise
+def test_it_is_found_by_its_name(exercise):
+    assert find_exercise(exercise.name).points == exercise.points
+
+
+@every_exercise
+def test_it_knows_at_least_three_misconceptions(exercise):
+    assert len(exercise.misconceptions) >= 3
+    hints = [misconception.hint for misconception in exercise.misconceptions]
+    assert len({" ".join(hint.casefold().split()) for hint in hints}) == len(hints)
+    assert all(len(hint) >= 20 for hint in hints), "una pista explica, no solo nombra"
+
+
+@every_exercise
+def test_the_reference_passes(exercise):
+    for seed in SEEDS:
+        verdict = check_exercise(exercise, exercise.reference, seed=seed)
+        assert verdict.status == "correct", (seed, verdict)
+
+
+@every_exercise
+def test_a_stub_is_pending(exercise):
+    def stub(*inputs, **options):
+        raise NotImplementedError(STUB_MESSAGE)
+
+    blanks = [..., None] if exercise.is_question else [..., None, stub]
+    assert [check_exercise(exercise, blank).status for blank in blanks] == ["pending"] * len(blanks)
+
+
+@every_exercise
+def test_every_misconception_is_caught_with_its_own_hint(exercise):
+    wrong = []
+    for misconception in exercise.misconceptions:
+        for seed in SEEDS:
+            verdict = check_exercise(exercise, misconception.implementation, seed=seed)
+            if verdict.misconception != misconception.name or verdict.message != misconception.hint:
+                wrong.append((misconception.name, seed, verdict))
+    tried = len(exercise.misconceptions)
+    caught = tried - len({name for name, _, _ in wrong})
+    print(f"{exercise.name}: {caught}/{tried} errores frecuentes, {len(SEEDS)} semillas")
+    assert wrong == []
+
+
+@every_exercise
+def test_the_cases_depend_only_on_the_seed(exercise):
+    first, again, other = (plain(draw_cases(exercise, seed)) for seed in (1, 1, 2))
+    assert _bytes(first) == _bytes(again)
+    if list(tensors_in(first)):
+        assert _bytes(first) != _bytes(other), "las entradas no cambian con la semilla"
+
+
+@every_exercise
+def test_the_cases_do_not_use_the_global_generator(exercise):
+    torch.manual_seed(1)
+    first = _bytes(plain(draw_cases(exercise, 1)))
+    torch.manual_seed(2)
+    assert _bytes(plain(draw_cases(exercise, 1))) == first
+
+
+@every_exercise
+def test_inputs_and_outputs_are_plain_data(exercise):
+    cases = draw_cases(exercise, 1)
+    assert is_plain(plain(cases))
+    assert all(is_plain(o.value) for o in run_cases(exercise, exercise.reference, cases))
+    assert exercise.is_question <= (cases == [()])
+
+
+def _bytes(value):
+    """Un dato simple como texto que distingue cada bit de sus tensores."""
+    if isinstance(value, torch.Tensor):
+        return (str(value.dtype), tuple(value.shape), str(value.tolist()))
+    if isinstance(value, list):
+        return [_bytes(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _bytes(item) for key, item in value.items()}
+    return repr(value)
