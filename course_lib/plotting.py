@@ -18,10 +18,12 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as MplPath
+from matplotlib.ticker import NullFormatter
 
 COLORS = {
     "query": "#0072B2",
@@ -337,8 +339,12 @@ def plot_curves(
     """
     fig = ThemedFigure(alt=alt, height=3.1)
     ax = _axes(fig)
-    ax.set_xscale("log" if logx else "linear")
-    ax.set_yscale("log" if logy else "linear")
+    if logx:
+        ax.set_xscale("log")
+        _plain_numbers(ax.xaxis)
+    if logy:
+        ax.set_yscale("log")
+        _plain_numbers(ax.yaxis)
     ax.grid(True, color=COLORS["hidden"], alpha=0.25, linewidth=0.6)
     for i, (label, curve) in enumerate(curves.items()):
         _draw_curve(ax, label, curve, *_LINES[i % len(_LINES)])
@@ -403,6 +409,12 @@ def plot_vectors(
     ax.margins(0.2)
     _name_axes(ax, None, None, title)
     return fig
+
+
+def _plain_numbers(axis: Axis) -> None:
+    """Escribe 1000 y no 10³: el exponente sería ilegible en un teléfono."""
+    axis.set_major_formatter(lambda x, _: f"{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _draw_vector(ax: Axes, label: str, vector: np.ndarray, role: str) -> None:
@@ -674,6 +686,7 @@ def _inline_svg(svg: str, alt: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = _FONT.sub(_font_style, svg)
+    svg = re.sub(r"font-family: [^;\"]+", "font-family: inherit", svg)
     svg = svg.replace(_INK, "currentColor").replace(_INK.upper(), "currentColor")
     prefix = "fig-" + hashlib.sha256((alt + svg).encode()).hexdigest()[:10] + "-"
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg)
