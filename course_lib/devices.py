@@ -68,9 +68,11 @@ class Measure:
 def stopwatch(device: torch.device | str = "cpu") -> Iterator[Measure]:
     """Mide el tiempo de un bloque, sincronizando el dispositivo antes y después.
 
-    with stopwatch(device) as measure:
-        model(x)
-    print(measure.seconds)
+    Ejemplo::
+
+        with stopwatch(device) as measure:
+            model(x)
+        print(measure.seconds)
     """
     measure = Measure()
     synchronize(device)

@@ -2,6 +2,7 @@
 
 // Lo que otros guiones de la página escriben en inglés al cargarse, dicho en español.
 const COURSE_LABELS = {
+  "Page": "Índice de la página",
   "Toggle hidden content": "Mostrar u ocultar el contenido",
   "Link to this heading": "Enlace a este apartado",
 };

@@ -65,7 +65,7 @@ def execute_stale(app: Sphinx) -> None:
     stale = [c for c in chapters if (why := _reason(c, state, cache)) and _announce(c, why)]
     if stale:
         asyncio.run(_run_all(stale, app.env.mystnb_config.execution_timeout, root))
-        _store(stale, state, cache)
+        _store(stale, state, cache, drafts=not app.config.course_strict)
     if errors := [c.error for c in stale if c.error]:
         stop(app, "\n\n".join(errors))
 
@@ -168,16 +168,16 @@ def _traceback(cell) -> list[str]:
     return []
 
 
-def _store(chapters: list[Chapter], state: dict, cache) -> None:
-    """Guarda lo que salió bien; lo que falló se volverá a ejecutar."""
+def _store(chapters: list[Chapter], state: dict, cache, *, drafts: bool) -> None:
+    """Guarda lo que salió bien; lo que falló se volverá a ejecutar (en borrador, se ve hasta dónde llegó)."""
     for chapter in chapters:
         state.pop(chapter.docname, None)
         _forget(chapter, cache)
-        if chapter.error is None:
-            bundle = CacheBundleIn(
-                chapter.notebook, str(chapter.path), data={"execution_seconds": chapter.seconds}
-            )
+        if chapter.error is None or drafts:
+            seconds = {"execution_seconds": chapter.seconds}
+            bundle = CacheBundleIn(chapter.notebook, str(chapter.path), data=seconds)
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+        if chapter.error is None:
             state[chapter.docname] = chapter.inputs
             logger.info("ejecutado %s en %.1f s", chapter.topic, chapter.seconds)
     target = Path(cache.path) / STATE

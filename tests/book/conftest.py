@@ -1,0 +1,158 @@
+"""El sitio construido, una vez por sesión, y un navegador que no habla con nadie más."""
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import filelock
+import pytest
+import yaml
+
+from tests.conftest import missing_tool
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = "/usr/bin/chromium"
+CHROMIUM_ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+]
+
+
+def pages_of_toc() -> list[str]:
+    """Las páginas que promete _toc.yml, en orden."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    return [toc["root"], *(c["file"] for part in toc["parts"] for c in part["chapters"])]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "page_name" in metafunc.fixturenames:
+        metafunc.parametrize("page_name", pages_of_toc())
+
+
+def build(folder: Path, **environment: str) -> subprocess.CompletedProcess:
+    """Construye un libro con la misma orden que `make site`."""
+    main = "from jupyter_book.cli.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", main, "build", ".", "-W", "-n", "--keep-going"],
+        cwd=folder,
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(folder), **environment},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=1800,
+    )
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """La carpeta del sitio; con varios procesos de prueba, uno construye y los demás esperan."""
+    html = ROOT / "_build" / "html"
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    marker = ROOT / "_build" / ".tested"
+    marker.parent.mkdir(exist_ok=True)
+    with filelock.FileLock(marker.with_suffix(".lock")):
+        if not marker.is_file() or marker.read_text() != run:
+            result = build(ROOT, COURSE_SOLUTIONS="1")
+            if result.returncode != 0:
+                text = f"{result.stdout[-3000:]}\n{result.stderr[-6000:]}"
+                pytest.fail(f"el sitio no se construye:\n{text}", pytrace=False)
+            marker.write_text(run)
+    return html
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Un Chromium sin ventana; donde no lo hay, las pruebas se omiten (en integración, fallan)."""
+    if not Path(CHROMIUM).exists() and shutil.which("chromium") is None:
+        missing_tool("Chromium", "sudo apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    path = CHROMIUM if Path(CHROMIUM).exists() else shutil.which("chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGS)
+        yield browser
+        browser.close()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def address(site: Path):
+    """El sitio servido en esta máquina."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(site)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture
+def tiny_book(tmp_path: Path):
+    """Un libro de prueba con nuestra configuración y extensión, y una copia de la biblioteca."""
+    shutil.copy(ROOT / "_config.yml", tmp_path)
+    shutil.copy(ROOT / "requirements.txt", tmp_path)
+    for folder in ("book/_ext", "book/_static", "book/_templates", "course_lib"):
+        shutil.copytree(
+            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    shutil.copy(ROOT / "book" / "references.bib", tmp_path / "book")
+    return TinyBook(tmp_path)
+
+
+HEADER = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+"""
+
+
+class TinyBook:
+    """Escribe páginas, las pone en el índice y construye."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.parts: dict[str, list[str]] = {}
+        self.write("book/index", "# Portada\n\nUn libro de prueba.\n", part=None)
+
+    def write(self, name: str, text: str, *, part: str | None = "Parte", notebook=False) -> Path:
+        path = self.folder / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text((HEADER if notebook else "") + text, encoding="utf-8")
+        if part and name not in self.parts.setdefault(part, []):
+            self.parts[part].append(name)
+        return path
+
+    def configure(self, old: str, new: str) -> None:
+        path = self.folder / "_config.yml"
+        text = path.read_text(encoding="utf-8")
+        assert old in text, f"_config.yml ya no contiene «{old}»"
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def build(self, **environment: str) -> subprocess.CompletedProcess:
+        parts = [
+            {"caption": caption, "chapters": [{"file": name} for name in names]}
+            for caption, names in self.parts.items()
+        ]
+        toc = {"format": "jb-book", "root": "book/index", **({"parts": parts} if parts else {})}
+        (self.folder / "_toc.yml").write_text(yaml.safe_dump(toc), encoding="utf-8")
+        return build(self.folder, **environment)
+
+    def html(self, name: str) -> str:
+        path = self.folder / "_build" / "html" / f"{name}.html"
+        return path.read_text(encoding="utf-8")

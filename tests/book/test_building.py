@@ -1,0 +1,191 @@
+"""Qué detiene la construcción, qué se vuelve a ejecutar y qué interruptores hay."""
+
+import json
+
+import pytest
+
+pytestmark = [pytest.mark.slow]
+
+CELL = """```{{code-cell}} ipython3
+{code}
+```
+"""
+
+
+def chapter(title: str, *cells: str) -> str:
+    return f"# {title}\n\n" + "\n".join(CELL.format(code=code) for code in cells)
+
+
+def executed(output: str) -> dict[str, str]:
+    """Los capítulos que se ejecutaron, con el motivo."""
+    lines = [line for line in output.splitlines() if line.startswith("ejecutando ")]
+    return dict(line.removeprefix("ejecutando ").split(": ", 1) for line in lines)
+
+
+def test_only_what_changed_runs_again(tiny_book):
+    book = tiny_book
+    softmax = "from course_lib.primitives.attention import attention\nprint('atiende')"
+    book.write("book/uno", chapter("Uno", softmax), notebook=True)
+    book.write("book/dos", chapter("Dos", "print('dos')"), notebook=True)
+    first = book.build()
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert executed(first.stdout).keys() == {"uno", "dos"}
+
+    assert executed(book.build().stdout) == {}
+
+    # attention importa softmax: el capítulo depende de él sin nombrarlo.
+    library = book.folder / "course_lib" / "primitives" / "softmax.py"
+    library.write_text(library.read_text(encoding="utf-8") + "\nCHANGED = 1\n", encoding="utf-8")
+    assert executed(book.build().stdout) == {"uno": "cambió course_lib.primitives.softmax"}
+
+    book.write("book/dos", chapter("Dos", "print('otro')"), notebook=True)
+    assert executed(book.build().stdout) == {"dos": "cambió el código del capítulo"}
+    assert "otro" in book.html("book/dos")
+
+    # La prosa no se ejecuta; un módulo que nadie usa, tampoco.
+    book.write("book/dos", chapter("Dos, con otro título", "print('otro')"), notebook=True)
+    unused = book.folder / "course_lib" / "plotting.py"
+    unused.write_text(unused.read_text(encoding="utf-8") + "\nCHANGED = 1\n", encoding="utf-8")
+    assert executed(book.build().stdout) == {}
+
+    lock = book.folder / "requirements.txt"
+    lock.write_text(lock.read_text(encoding="utf-8") + "# otra versión\n", encoding="utf-8")
+    assert set(executed(book.build().stdout).values()) == {"cambió requirements.txt"}
+
+
+def test_library_change_is_seen_in_the_page(tiny_book):
+    book = tiny_book
+    module = book.folder / "course_lib" / "primitives" / "nuevo.py"
+    module.write_text("WORD = 'antes'\n", encoding="utf-8")
+    code = "from course_lib.primitives.nuevo import WORD\nprint(WORD)"
+    book.write("book/uno", chapter("Uno", code), notebook=True)
+    book.build()
+    assert "antes" in book.html("book/uno")
+
+    module.write_text("WORD = 'despues'\n", encoding="utf-8")
+    book.build()
+    assert "despues" in book.html("book/uno")
+
+
+def test_failing_cell_stops_and_is_named(tiny_book):
+    book = tiny_book
+    book.write("book/bien", chapter("Bien", "print('bien')"), notebook=True)
+    book.write("book/mal", chapter("Mal", "x = 1", "x / 0"), notebook=True)
+    result = book.build()
+    assert result.returncode != 0
+    line = 1 + (book.folder / "book/mal.md").read_text().splitlines().index("x / 0")
+    assert f"mal.md:{line - 1}: la celda 2 se detuvo con ZeroDivisionError" in result.stderr
+    assert "Traceback (most recent call last)" in result.stderr
+    assert "jupyter_book" not in result.stderr  # solo la traza de quien escribió la celda
+
+    # Lo que salió bien no se repite.
+    book.write("book/mal", chapter("Mal", "x = 1", "x / 1"), notebook=True)
+    again = book.build()
+    assert again.returncode == 0, again.stderr
+    assert executed(again.stdout).keys() == {"mal"}
+
+
+def test_draft_shows_the_rest(tiny_book):
+    tiny_book.write("book/mal", chapter("Mal", "1 / 0"), notebook=True)
+    result = tiny_book.build(COURSE_DRAFT="1")
+    assert "se detuvo con ZeroDivisionError" in result.stderr
+    assert "libro de prueba" in tiny_book.html("book/index")
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("# Uno\n\nVer {doc}`no_existe`.\n", "no_existe"),
+        ("# Uno\n\nVer {eq}`eq-no-existe`.\n", "eq-no-existe"),
+        ("# Uno\n\nVer {term}`término inexistente`.\n", "término inexistente"),
+        ("# Uno\n\n{cite}`nadie1900`\n", "nadie1900"),
+        ("# Uno\n\n```{diagram} no_existe\n:alt: Nada.\n```\n", "no_existe"),
+        (
+            "# Uno\n\n```{literalinclude} ../course_lib/primitives/softmax.py\n"
+            ":pyobject: no_existe\n```\n",
+            "no_existe",
+        ),
+    ],
+)
+def test_warnings_fail(tiny_book, text: str, told: str):
+    tiny_book.write("book/uno", text)
+    result = tiny_book.build()
+    assert result.returncode != 0
+    assert told in result.stderr
+
+
+def test_a_missing_page_fails(tiny_book):
+    tiny_book.write("book/uno", "# Uno\n\nTexto.\n")
+    (tiny_book.folder / "book" / "uno.md").unlink()
+    result = tiny_book.build()
+    assert result.returncode != 0
+    assert "faltan 1 de 2 páginas (book/uno)" in result.stderr
+
+
+def test_diagram_needs_an_alternative(tiny_book):
+    figures = tiny_book.folder / "book" / "_figures"
+    figures.mkdir(exist_ok=True)
+    (figures / "caja.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><defs><g id="a"/></defs>'
+        '<use href="#a" fill="url(#a)"/></svg>'
+    )
+    tiny_book.write("book/uno", "# Uno\n\n```{diagram} caja\nPie.\n```\n")
+    assert tiny_book.build().returncode != 0
+
+    diagram = "```{diagram} caja\n:name: fig-caja\n:alt: Una caja.\nPie con $x$.\n```\n"
+    tiny_book.write("book/uno", f"# Uno\n\nLa {{numref}}`fig-caja`.\n\n{diagram}")
+    result = tiny_book.build()
+    assert result.returncode == 0, result.stderr
+    page = tiny_book.html("book/uno")
+    assert ">Una caja.</title>" in page and 'role="img"' in page and "Figura 1" in page
+    assert 'id="a"' not in page and 'href="#a"' not in page and "url(#a)" not in page
+
+
+REPOSITORY = "https://github.com/alguien/curso"
+
+
+def test_colab_button_only_with_a_repository(tiny_book):
+    book = tiny_book
+    book.write("book/uno", chapter("Uno", "print('uno')"), notebook=True)
+    assert book.build().returncode == 0
+    assert "colab.research.google.com" not in book.html("book/uno")
+
+    book.configure('url: ""\n  branch', f"url: {REPOSITORY}\n  branch")
+    assert book.build().returncode == 0
+    button = "colab.research.google.com/github/alguien/curso/blob/gh-pages/notebooks/book/uno.ipynb"
+    assert button in book.html("book/uno")
+    assert "colab" not in book.html("book/index")  # no es un cuaderno
+    published = book.folder / "_build" / "html" / "notebooks" / "book" / "uno.ipynb"
+    cells = json.loads(published.read_text(encoding="utf-8"))["cells"]
+    assert f"git+{REPOSITORY}" in "".join(cells[0]["source"])
+    assert any("uno\n" in str(cell.get("outputs")).replace("\\n", "\n") for cell in cells)
+
+
+@pytest.mark.parametrize("way", ["environment", "configuration"])
+def test_solutions_can_be_left_out(tiny_book, way: str):
+    book = tiny_book
+    book.write("book/uno", "# Uno\n\nMira la {doc}`solución </solutions/uno>`.\n")
+    notebook = {
+        "cells": [{"cell_type": "markdown", "metadata": {}, "source": "# Soluciones: Uno"}],
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+        "nbformat": 4,
+        "nbformat_minor": 4,
+    }
+    (book.folder / "solutions").mkdir()
+    (book.folder / "solutions" / "uno.ipynb").write_text(json.dumps(notebook))
+    book.parts["Soluciones"] = ["solutions/uno"]
+    with_them = book.build()
+    assert with_them.returncode == 0, with_them.stderr
+    assert "Soluciones: Uno" in book.html("solutions/uno")
+
+    if way == "configuration":
+        book.configure("course_include_solutions: true", "course_include_solutions: false")
+        without = book.build()
+    else:
+        without = book.build(COURSE_SOLUTIONS="0")
+    assert without.returncode == 0, without.stderr
+    html = book.folder / "_build" / "html"
+    assert not (html / "solutions" / "uno.html").exists()
+    assert not (html / "notebooks" / "solutions" / "uno.ipynb").exists()
+    assert "Soluciones" not in book.html("book/uno")
+    assert "solución" in book.html("book/uno") and "solutions/uno" not in book.html("book/uno")
