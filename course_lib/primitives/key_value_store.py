@@ -132,6 +132,8 @@ class Match(NamedTuple):
 class KeyValueStore:
     """Un diccionario al que también se le puede preguntar por parecido.
 
+    ::
+
         get      → el valor de esa clave, exacta            v_j con k_j = q
         lookup   → dura: el valor de la más parecida        v_j con j = arg max_i kᵢᵀ q
                    suave: la mezcla de los valores          h = Σ_j a_j v_j, a = softmax(β K q)
