@@ -70,5 +70,5 @@ def require_finite_beta(beta: float | int | Tensor) -> None:
     if not isinstance(beta, Tensor) and not math.isfinite(beta):
         raise ValueError(
             f"Se esperaba una temperatura inversa β finita y llegó {beta}. "
-            "Para el límite β → ∞ usa hard_argmax (o hard=True en attention)."
+            "Para el límite β → ∞ usa `hard_argmax` (o `hard=True` en `attention`)."
         )
