@@ -1,6 +1,7 @@
 """Qué páginas tiene el sitio: la parte «Soluciones» se puede dejar fuera, y ninguna se pierde en silencio."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -64,6 +65,9 @@ def count_pages(app: Sphinx, exception: Exception | None) -> None:
     """Compara las páginas hechas con las del índice."""
     if exception is not None or app.builder.name != "html":
         return
+    if not app.config.course_include_solutions:  # Las de una construcción anterior.
+        for folder in (SOLUTIONS, f"notebooks/{SOLUTIONS}"):
+            shutil.rmtree(Path(app.outdir, folder), ignore_errors=True)
     expected = set(app.config.external_site_map)
     missing = sorted(n for n in expected if not Path(app.builder.get_outfilename(n)).is_file())
     if missing:

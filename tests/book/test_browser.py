@@ -1,0 +1,199 @@
+"""El sitio en un navegador: consola limpia, sin peticiones fuera, fórmulas puestas, todo en español."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.book.conftest import pages_of_toc
+
+pytestmark = [pytest.mark.browser, pytest.mark.site, pytest.mark.slow]
+DESKTOP = {"width": 1400, "height": 1000}
+PHONE = {"width": 390, "height": 844}
+OTHERS = ["search", "genindex"]
+
+# Lo que el tema y las extensiones dicen en inglés si nadie lo traduce.
+ENGLISH = re.compile(
+    r"\b(?:Search|Searching|Search this book|Search Results|Preparing search|Contents|On this page|"
+    r"Previous|Next|previous page|next page|Click to (?:show|hide|expand|collapse)|Toggle \w+|"
+    r"Show code cell (?:source|content|output)|Hide code cell (?:source|content|output)|Show Source|"
+    r"Copy(?: to clipboard)?|Copied!?|Download(?: \w+)*|Print to PDF|Fullscreen mode|"
+    r"Back to top|Skip to main content|Color mode|Light|Dark|System Settings|Home|Main|Page|"
+    r"Link to this \w+|Permalink|By the|Last updated|Launch|Open in Colab|Source|Edit|Index|"
+    r"Note|Tip|Warning|Important|Hint|Caution|Danger|See also|Attention|"
+    r"Figure|Table|Listing|Section|Chapter|Built with|Created using|Powered by|Parameters|Returns?|"
+    r"Raises|Return type|Bases|Read the docs|Please activate JavaScript)\b"
+)
+# Nombres de clases, funciones y obras: están en inglés porque así se llaman.
+QUOTED = "code, pre, kbd, em, i, cite, .bibtex, .citation, .sig, dt, dl.citation, .sig-prename"
+INTERFACE = f"""() => {{
+  const found = [];
+  const visible = e => e.getClientRects().length && getComputedStyle(e).visibility !== 'hidden';
+  for (const e of document.querySelectorAll('body *')) {{
+    for (const name of ['title', 'aria-label', 'placeholder', 'alt', 'data-bs-title', 'data-tooltip',
+                        'data-bs-original-title', 'data-toggle-hint'])
+      if (e.hasAttribute(name)) found.push(e.getAttribute(name));
+    if (!visible(e) || e.closest({QUOTED!r}) || e.closest('script, style, svg, mjx-container')) continue;
+    for (const n of e.childNodes) if (n.nodeType === 3) found.push(n.textContent);
+  }}
+  for (const e of document.querySelectorAll('*')) {{
+    for (const part of ['::before', '::after']) {{
+      const text = getComputedStyle(e, part).content;
+      if (text && /^".*[A-Za-z]{{3}}/.test(text)) found.push(text);
+    }}
+  }}
+  return found;
+}}"""
+
+
+class Visit:
+    """Una página abierta, con lo que pidió y lo que escribió en la consola."""
+
+    def __init__(self, browser, url: str, viewport: dict, scheme: str = "light") -> None:
+        self.context = browser.new_context(viewport=viewport, color_scheme=scheme, locale="es-MX")
+        self.page = self.context.new_page()
+        self.problems: list[str] = []
+        self.outside: list[str] = []
+        origin = url.split("/book/")[0].split("/exercises/")[0].split("/solutions/")[0]
+        self.origin = re.match(r"(file://|https?://[^/]+)", origin)[1]
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("request", self._request)
+        self.page.on("response", self._response)
+        self.page.goto(url)
+        self.page.wait_for_load_state("load")
+        self.page.wait_for_function(
+            "!window.MathJax || (window.MathJax.startup && window.MathJax.startup.promise && "
+            "window.MathJax.startup.promise.then(() => true))",
+            timeout=60_000,
+        )
+
+    def _console(self, message) -> None:
+        # El tema avisa de que la primera visita no ha elegido claro u oscuro; no es un fallo.
+        if message.type in {"error", "warning"} and "Resetting to auto" not in message.text:
+            self.problems.append(message.text)
+
+    def _request(self, request) -> None:
+        if not request.url.startswith((self.origin, "data:", "blob:")):
+            self.outside.append(request.url)
+
+    def _response(self, response) -> None:
+        if response.status >= 400:
+            self.problems.append(f"{response.status} {response.url}")
+
+    def close(self) -> None:
+        self.context.close()
+
+
+@pytest.fixture
+def visit(chromium):
+    visits = []
+
+    def open_page(url: str, viewport: dict = DESKTOP, scheme: str = "light") -> Visit:
+        visits.append(Visit(chromium, url, viewport, scheme))
+        return visits[-1]
+
+    yield open_page
+    for one in visits:
+        one.close()
+
+
+def assert_formulas_are_set(page) -> None:
+    pending = page.evaluate(
+        "[...document.querySelectorAll('.bd-article .math')]"
+        ".filter(e => !e.querySelector('mjx-container')).map(e => e.textContent)"
+    )
+    assert pending == []
+    assert page.locator("mjx-container [data-mjx-error], mjx-merror").count() == 0
+    text = page.locator(".bd-article").inner_text()
+    assert "\\(" not in text and "\\[" not in text and "$$" not in text
+
+
+@pytest.mark.parametrize("name", [*pages_of_toc(), *OTHERS])
+def test_page_in_a_browser(address: str, visit, name: str):
+    seen = visit(f"{address}/{name}.html")
+    assert seen.outside == []
+    assert seen.problems == []
+    if name not in OTHERS:
+        assert_formulas_are_set(seen.page)
+    texts = seen.page.evaluate(INTERFACE)
+    english = sorted({t.strip() for t in texts if ENGLISH.search(t)})
+    assert english == [], f"queda inglés en la interfaz de {name}"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", [*pages_of_toc(), *OTHERS])
+def test_nothing_is_wider_than_a_phone(address: str, visit, name: str, scheme: str):
+    page = visit(f"{address}/{name}.html", PHONE, scheme).page
+    wide = page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    culprits = page.evaluate(
+        "[...document.querySelectorAll('.bd-article *')]"
+        ".filter(e => e.getBoundingClientRect().right > innerWidth + 1"
+        " && !e.closest('pre, div.math, svg, .pst-scrollable-table-container, .cell_output'))"
+        ".slice(0, 5).map(e => e.tagName + '.' + e.className + ': ' + e.textContent.slice(0, 60))"
+    )
+    assert wide <= 0, f"{name} se desplaza {wide} px de lado: {culprits}"
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+
+
+# Contraste de WCAG (AA) de cada texto con el fondo sobre el que está.
+CONTRAST = """() => {
+  const rgb = c => (c.match(/[\\d.]+/g) || []).map(Number);
+  const lum = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= .03928 ? v / 12.92
+    : ((v + .055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [.2126, .7152, .0722][i], 0);
+  const over = (top, bottom) => { const a = top[3] ?? 1;
+    return [0, 1, 2].map(i => top[i] * a + bottom[i] * (1 - a)); };
+  const ground = e => { const chain = [];
+    for (; e; e = e.parentElement) chain.push(rgb(getComputedStyle(e).backgroundColor));
+    return chain.reverse().reduce((under, c) => c.length ? over(c, under) : under, [255, 255, 255]); };
+  const bad = [];
+  for (const e of document.querySelectorAll('.bd-article *, .bd-sidebar *, .bd-footer-content *')) {
+    if (e.closest('svg, mjx-container, .visually-hidden') || !e.getClientRects().length) continue;
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+    const style = getComputedStyle(e);
+    if (style.visibility === 'hidden' || +style.opacity === 0) continue;
+    const back = ground(e), [a, b] = [lum(over(rgb(style.color), back)), lum(back)];
+    const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+    const size = parseFloat(style.fontSize), big = size >= 24 || (size >= 18.66 && +style.fontWeight >= 700);
+    if (ratio < (big ? 3 : 4.5)) bad.push(e.tagName + '.' + e.className + ' ' + ratio.toFixed(2) + ': '
+      + e.textContent.trim().slice(0, 40));
+  }
+  return [...new Set(bad)].slice(0, 10);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out(address: str, visit, page_name: str, scheme: str):
+    page = visit(f"{address}/{page_name}.html", DESKTOP, scheme).page
+    page.evaluate("document.querySelectorAll('a.headerlink').forEach(e => e.remove())")
+    assert page.evaluate(CONTRAST) == []
+
+
+def test_search_knows_spanish_endings(address: str, visit):
+    """Se busca en plural y aparecen las páginas que lo dicen en singular."""
+    seen = visit(f"{address}/search.html?q=consultas")
+    seen.page.wait_for_selector("#search-results li a")
+    plural = seen.page.locator("#search-results li a").count()
+    seen = visit(f"{address}/search.html?q=consulta")
+    seen.page.wait_for_selector("#search-results li a")
+    assert plural == seen.page.locator("#search-results li a").count() > 0
+    assert seen.problems == [] and seen.outside == []
+    summary = seen.page.locator("#search-results").inner_text()
+    assert not ENGLISH.search(summary), summary
+
+
+@pytest.mark.parametrize("name", ["book/attention", "book/notation"])
+def test_formulas_without_a_server(site: Path, visit, name: str):
+    seen = visit((site / f"{name}.html").as_uri())
+    assert_formulas_are_set(seen.page)
+    assert seen.page.locator("mjx-container").count() > 5
+    assert seen.outside == []
+
+
+def test_keyboard_focus_is_visible(address: str, visit):
+    page = visit(f"{address}/book/attention.html").page
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        width = page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
+        assert float(width.removesuffix("px")) >= 2

@@ -1,0 +1,112 @@
+"""El sitio construido, visto como archivos: páginas, descargas y nada que venga de fuera."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from tests.book.conftest import ROOT, pages_of_toc
+
+pytestmark = [pytest.mark.site, pytest.mark.slow]
+CHAPTERS = [name for name in pages_of_toc() if name.startswith("book/")]
+NOTEBOOKS = [name for name in pages_of_toc() if not name.startswith("book/")]
+
+
+def read(site: Path, name: str) -> BeautifulSoup:
+    return BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+
+
+def test_every_page_was_made(site: Path, page_name: str):
+    page = read(site, page_name)
+    assert page.html["lang"] == "es"
+    assert page.select_one("article h1").get_text(strip=True)
+    assert page.title.get_text(strip=True)
+
+
+def test_front_page_is_the_index(site: Path):
+    assert "book/index.html" in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_pages_load_nothing_from_outside(site: Path, page_name: str):
+    page = read(site, page_name)
+    loaded = [e.get("src") or e.get("href") for e in page.select("[src], link[href], use[href]")]
+    assert [url for url in loaded if re.match(r"(https?:)?//", url)] == []
+    scripts = " ".join(script.get_text() for script in page.select("script:not([src])"))
+    assert re.findall(r"https?://(?!www\.w3\.org)[\w.]+", scripts) == []
+
+
+def test_styles_load_nothing_from_outside(site: Path):
+    for style in (site / "_static").rglob("*.css"):
+        text = style.read_text(encoding="utf-8")
+        assert not re.search(r"(@import|url\()\s*['\"]?(https?:)?//", text), style.name
+
+
+def test_links_inside_the_site_lead_somewhere(site: Path, page_name: str):
+    folder = (site / f"{page_name}.html").parent
+    for link in read(site, page_name).select("a[href]"):
+        target, _, fragment = link["href"].partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        path = (folder / target).resolve() if target else site / f"{page_name}.html"
+        assert path.is_file(), f"{page_name} enlaza {link['href']}, que no existe"
+        if fragment and path.suffix == ".html":
+            text = path.read_text(encoding="utf-8")
+            assert f'id="{fragment}"' in text, f"{page_name} enlaza {link['href']}"
+
+
+def test_images_and_drawings_have_an_alternative(site: Path, page_name: str):
+    article = read(site, page_name).select_one("article")
+    for image in article.select("img"):
+        assert image.get("alt", "").strip(), f"imagen sin alternativa: {image.get('src')}"
+    for drawing in article.select("svg[viewbox], svg[viewBox]"):
+        if drawing.find_parent("svg") or "sd-octicon" in drawing.get("class", []):
+            continue
+        if drawing.get("aria-hidden") == "true":
+            continue
+        name = drawing.get("aria-label") or getattr(drawing.find("title"), "string", "")
+        assert drawing.get("role") == "img" and name, "dibujo sin alternativa"
+
+
+def test_no_two_elements_share_an_id(site: Path, page_name: str):
+    ids = [e["id"] for e in read(site, page_name).select("article [id]")]
+    assert sorted({i for i in ids if ids.count(i) > 1}) == []
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_chapters_download_with_their_results(site: Path, name: str):
+    if not (ROOT / f"{name}.md").read_text(encoding="utf-8").startswith("---"):
+        pytest.skip("no es un cuaderno")
+    link = read(site, name).select_one("a.btn-download-notebook-button")
+    notebook = (site / f"{name}.html").parent / link["href"]
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert all(cell["execution_count"] for cell in code)
+    assert not code or any(cell["outputs"] for cell in code)
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_exercises_and_solutions_are_shown_as_stored(site: Path, name: str):
+    stored = (ROOT / f"{name}.ipynb").read_text(encoding="utf-8")
+    link = read(site, name).select_one("a.btn-download-notebook-button")
+    downloaded = (site / f"{name}.html").parent / link["href"]
+    assert downloaded.read_text(encoding="utf-8") == stored
+    # Las salidas de la página son las guardadas: nadie volvió a ejecutar el cuaderno.
+    cells = json.loads(stored)["cells"]
+    saved = [c for c in cells if c["cell_type"] == "code" and c["outputs"]]
+    shown = read(site, name).select("article .cell .cell_output")
+    assert len(shown) == len(saved)
+
+
+def test_no_repository_no_colab(site: Path, page_name: str):
+    assert "colab.research" not in (site / f"{page_name}.html").read_text(encoding="utf-8")
+
+
+def test_api_lists_the_library():
+    """Todo módulo público de los capítulos está en la página de la biblioteca."""
+    listed = set(re.findall(r"automodule:: (\S+)", (ROOT / "book/api.md").read_text("utf-8")))
+    public = set()
+    for folder in ("primitives", "layers", "models", "training", "data"):
+        for path in (ROOT / "course_lib" / folder).glob("[!_]*.py"):
+            public.add(f"course_lib.{folder}.{path.stem}")
+    assert public - listed == set()
