@@ -116,7 +116,7 @@ class ThemedFigure(Figure):
         buffer = io.StringIO()
         with mpl.rc_context({**_STYLE, "svg.fonttype": "none", "svg.hashsalt": "course_lib"}):
             self._freeze_layout()
-            self.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+            self.savefig(buffer, format="svg", transparent=True)
         return _inline_svg(buffer.getvalue(), self.alt)
 
     def _freeze_layout(self) -> None:
@@ -684,10 +684,11 @@ def _font_style(match: re.Match[str]) -> str:
 def _inline_svg(svg: str, alt: str) -> str:
     """Convierte el documento SVG de Matplotlib en un elemento que hereda el tema de la página."""
     svg = svg[svg.index("<svg") :]
+    # Ahí va la fecha: sin ella, los mismos datos dan los mismos bytes.
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = _FONT.sub(_font_style, svg)
     svg = re.sub(r"font-family: [^;\"]+", "font-family: inherit", svg)
-    svg = svg.replace(_INK, "currentColor").replace(_INK.upper(), "currentColor")
+    svg = svg.replace(_INK, "currentColor")
     prefix = "fig-" + hashlib.sha256((alt + svg).encode()).hexdigest()[:10] + "-"
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg)
     box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)

@@ -1,0 +1,29 @@
+"""El mandato `python -m benchmarks [NOMBRE…]`."""
+
+import argparse
+import importlib
+import pkgutil
+
+import torch
+
+import benchmarks
+from benchmarks import _report
+
+
+def main() -> None:
+    available = [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name[0] != "_"]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=benchmarks.__doc__)
+    parser.add_argument("names", nargs="*", metavar="NOMBRE", help=", ".join(available))
+    parser.add_argument("--device", default="cpu", help="cpu (la de por defecto), cuda o mps")
+    parser.add_argument("--threads", type=int, default=1, help="hilos de torch; por defecto, 1")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(available):
+        parser.error(f"no existe {', '.join(sorted(unknown))}; las hay: {', '.join(available)}")
+    torch.set_num_threads(options.threads)
+    for name in options.names or available:
+        module = importlib.import_module(f"benchmarks.{name}")
+        _report.publish(name, module.__doc__, module.run(options.device), options.device)
+
+
+if __name__ == "__main__":
+    main()
