@@ -116,8 +116,8 @@ def _soft_lookup_cases(rng):
         for t_k, d_k, d_v, beta in ((7, 5, 3, 0.5), (6, 4, 4, 1.5))
     ]
     query = torch.rand(3, generator=rng) + 1.0
-    keys = torch.cat([query.expand(2, 3) * 30, _normal(rng, 4, 3)])
-    return [*cases, (query, keys, _normal(rng, 6, 2), 2.0)]
+    keys = torch.cat([_normal(rng, 4, 3), query.expand(1, 3) * 30])
+    return [*cases, (query, keys, _normal(rng, 5, 2), 2.0)]
 
 
 def _unsafe_softmax(query, K, V, beta):
