@@ -93,6 +93,12 @@ def _is_maximum(scores: Tensor) -> Tensor:
     return (scores == scores.max(dim=-1, keepdim=True).values).to(scores.dtype)
 
 
+def _rows_instead_of_columns(scores: Tensor) -> Tensor:
+    weights = torch.zeros_like(scores)
+    weights[scores.argmax(dim=-1)] = 1.0
+    return weights
+
+
 HARD_ARGMAX = Exercise(
     name="attention.hard_argmax",
     points=1,
@@ -127,6 +133,13 @@ HARD_ARGMAX = Exercise(
             lambda s: s.max(dim=-1).values,
             "devuelves el máximo, que es una puntuación. Se pide el arg max: dónde está, escrito "
             "como un vector de ceros y un 1.",
+        ),
+        Misconception(
+            "row_index",
+            _rows_instead_of_columns,
+            "`ceros[posiciones] = 1` elige filas enteras, no una columna en cada fila. Para "
+            "escribir en cada fila usa `one_hot` o `scatter`.",
+            raises=IndexError,
         ),
         Misconception(
             "kept_score",
@@ -217,6 +230,17 @@ DECODING_STEP = Exercise(
             "no_softmax",
             _step_with(lambda s: s),
             "usas las puntuaciones como pesos, sin normalizar: no suman 1 y pueden ser negativas.",
+        ),
+        Misconception(
+            "singleton_axis",
+            _step_with(torch.ones_like),
+            "todos los pesos valen 1: softmax corre por un eje de tamaño 1. Quita ese eje antes "
+            "de normalizar, para que los pesos se repartan entre los t estados.",
+        ),
+        Misconception(
+            "swapped",
+            lambda state, encoder_states: decoding_step(state, encoder_states)[::-1],
+            "el cálculo es correcto, pero el orden no: primero los pesos y después el contexto.",
         ),
         Misconception(
             "softmax_over_batch",
@@ -361,6 +385,19 @@ COLUMNS = Exercise(
             "columnas. Con vectores en columnas, las puntuaciones son Xᵀ X, de forma [t, t].",
         ),
         Misconception(
+            "mixes_coordinates_by_columns",
+            lambda X, beta: torch.softmax(beta * X @ X.mT, dim=-2) @ X,
+            "tus puntuaciones X Xᵀ comparan coordenadas ([n, n]) y las normalizas por columnas. "
+            "Lo que se compara son los vectores, que aquí son las columnas de X: hace falta [t, "
+            "t].",
+        ),
+        Misconception(
+            "first_axis",
+            lambda X, beta: X @ torch.softmax(beta * X.mT @ X, dim=0),
+            "con una sola matriz está bien, pero con un lote `dim=0` es el eje del lote. Cuenta "
+            "los ejes desde el final: el de las filas de A es `dim=-2`.",
+        ),
+        Misconception(
             "not_transposed_back",
             lambda X, beta: attention_columns(X, beta).mT,
             "calculas bien con filas, pero no vuelves a trasponer: H tiene una columna por "
@@ -369,7 +406,7 @@ COLUMNS = Exercise(
         Misconception(
             "no_beta",
             lambda X, beta: attention_columns(X, 1.0),
-            "no usas β.",
+            "no usas β: multiplica las puntuaciones antes de softmax.",
         ),
         Misconception(
             "default_beta",
@@ -408,6 +445,11 @@ def _masked_with(fill: float, *, after=lambda A, mask: A):
 def _renormalised(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float) -> Tensor:
     A = torch.softmax(beta * Q @ K.mT, dim=-1).masked_fill(~mask, 0.0)
     return (A / A.sum(dim=-1, keepdim=True)) @ V
+
+
+def _renormalised_clamped(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float) -> Tensor:
+    A = torch.softmax(beta * Q @ K.mT, dim=-1).masked_fill(~mask, 0.0)
+    return (A / A.sum(dim=-1, keepdim=True).clamp(min=1e-9)) @ V
 
 
 def _masked_after(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float) -> Tensor:
@@ -468,6 +510,12 @@ MASKED_ATTENTION = Exercise(
             "la máscara está al revés: True significa visible.",
         ),
         Misconception(
+            "inverted_nan",
+            lambda Q, K, V, mask, beta: _masked_with(-torch.inf)(Q, K, V, ~mask, beta),
+            "ocultas lo visible (True significa visible: usa `~mask`), y la consulta que lo ve "
+            "todo se queda sin ninguna clave y da NaN.",
+        ),
+        Misconception(
             "nan_rows",
             _masked_with(-torch.inf),
             "una consulta que no puede ver nada da NaN (0/0). Debe recibir ceros: con −∞ en toda "
@@ -478,6 +526,13 @@ MASKED_ATTENTION = Exercise(
             _masked_with(torch.finfo(torch.float32).min),
             "la consulta que no puede ver nada recibe el promedio de todos los valores, también "
             "de los ocultos. Debe recibir ceros.",
+        ),
+        Misconception(
+            "renormalised_clamped",
+            _renormalised_clamped,
+            "divides por la suma de los pesos visibles, con un mínimo para no dividir por cero. "
+            "Pero si lo oculto se llevaba todo el peso, lo visible ya valía 0 y no se recupera. "
+            "Oculta las puntuaciones, antes de softmax.",
         ),
         Misconception(
             "renormalised",
@@ -548,6 +603,11 @@ def _over_threshold(scores: Tensor, k: int, beta: float) -> Tensor:
     return soft_argmax(scores.masked_fill(scores < threshold, -torch.inf), beta)
 
 
+def _topk_ties(scores: Tensor, k: int, beta: float) -> Tensor:
+    values, positions = scores.topk(k, dim=-1)
+    return torch.zeros_like(scores).scatter(-1, positions, soft_argmax(values, beta))
+
+
 def _top_k_cases(rng: torch.Generator) -> list[tuple]:
     tied = torch.tensor([[1.0, 2.0, 2.0, 0.5, 2.0], [3.0, 1.0, 1.0, 1.0, -1.0]])
     return [
@@ -556,6 +616,7 @@ def _top_k_cases(rng: torch.Generator) -> list[tuple]:
         (tied, 1, 0.8),
         (torch.randn(2, 3, 4, generator=rng, dtype=torch.float64), 4, 0.4),
         (torch.randn(2, 4, 6, generator=rng), 3, 2.2),
+        (torch.randint(0, 3, (3, 40), generator=rng).float(), 9, 0.5),
     ]
 
 
@@ -590,6 +651,13 @@ TOP_K_WEIGHTS = Exercise(
             "de las puntuaciones.",
         ),
         Misconception(
+            "topk_ties",
+            _topk_ties,
+            "sin empates está bien, pero `torch.topk` no promete qué posición elige en un "
+            "empate. Se piden las primeras: `argsort(..., stable=True)`, o repetir el arg max "
+            "duro.",
+        ),
+        Misconception(
             "last_ties",
             lambda s, k, beta: top_k_weights(s.flip(-1), k, beta).flip(-1),
             "en un empate te quedas con las últimas, y la regla es las primeras (así k = 1 "
@@ -605,7 +673,7 @@ TOP_K_WEIGHTS = Exercise(
         Misconception(
             "no_beta",
             lambda s, k, beta: top_k_weights(s, k, 1.0),
-            "no usas β.",
+            "no usas β: entre las elegidas, el reparto depende de la temperatura inversa.",
         ),
         Misconception(
             "wrong_axis",
