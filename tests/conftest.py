@@ -1,6 +1,8 @@
 """Accesorios comunes a todas las pruebas."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -8,6 +10,8 @@ import jaxtyping
 import pytest
 import torch
 from safetensors.torch import load_file
+
+import course_lib.checks
 
 # El tiempo nunca decide una prueba; en integración continua los ejemplos son siempre los mismos.
 hypothesis.settings.register_profile("course", deadline=None)
@@ -51,3 +55,80 @@ def missing_tool(tool: str, remedy: str):
     if os.environ.get("CI") == "true":
         pytest.fail(message)
     pytest.skip(message)
+
+
+@pytest.fixture
+def example_project(tmp_path, monkeypatch):
+    """Un proyecto mínimo, con un tema de ejemplo (`tests/grading/example`), en otra carpeta."""
+    return ExampleProject.create(tmp_path / "project", monkeypatch)
+
+
+class ExampleProject:
+    """Una copia del generador con el tema `example`; ningún tema del curso interviene.
+
+    `regenerate` trabaja en este proceso; `course`, en otro, que importa la copia de `course_lib`.
+    """
+
+    FILES = Path(__file__).parent / "grading" / "example"
+    COPIED = ("__init__.py", "cli.py", "terminal.py", "doctor.py", "checks/__init__.py", "grading")
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.source = root / "solutions" / "example.md"
+        self.checks = root / "course_lib" / "checks" / "example.py"
+        self.notebooks = {k: root / k / "example.ipynb" for k in ("solutions", "exercises")}
+
+    @classmethod
+    def create(cls, root: Path, monkeypatch) -> "ExampleProject":
+        library = Path(course_lib.__file__).parent
+        project = cls(root)
+        for name in cls.COPIED:
+            for path in [library / name] if name.endswith(".py") else (library / name).glob("*.py"):
+                project.write(f"course_lib/{path.relative_to(library)}", path.read_text())
+        project.write("course_lib/primitives/__init__.py", "")
+        project.write("course_lib/primitives/doubling.py", 'GREETING = "hola"\n')
+        project.write("course_lib/plotting.py", "COLORS = {}\n")
+        project.write("requirements.txt", "torch==2.13.0\n")
+        project.write("solutions/example.md", (cls.FILES / "example_source.md").read_text())
+        project.write("course_lib/checks/example.py", (cls.FILES / "example_checks.py").read_text())
+        paths = [*course_lib.checks.__path__, str(project.checks.parent)]
+        monkeypatch.setattr(course_lib.checks, "__path__", paths)
+        monkeypatch.delitem(sys.modules, "course_lib.checks.example", raising=False)
+        return project
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def edit(self, old: str, new: str, path: Path | None = None) -> None:
+        """Cambia un texto, que debe estar, en la fuente del tema o en otro archivo."""
+        path = path or self.source
+        text = path.read_text()
+        assert old in text, f"«{old}» no está en {path}"
+        path.write_text(text.replace(old, new))
+
+    def regenerate(self, **options):
+        from course_lib.grading.notebooks import regenerate
+
+        (result,) = regenerate(["example"], self.root, **options)
+        return result
+
+    def course(self, *arguments: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "course_lib.cli", *arguments]
+        return subprocess.run(
+            command,
+            cwd=self.root,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "COLUMNS": "120", "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def contents(self) -> dict[str, bytes | None]:
+        files = self.notebooks.items()
+        return {kind: path.read_bytes() if path.exists() else None for kind, path in files}

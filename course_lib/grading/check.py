@@ -327,14 +327,20 @@ def _judge_gradients(
         if _all_same(exercise, run_cases(exercise, m.implementation, cases), values)
     ]
     match = _match(exercise, cases, gradients, expected, run_gradients, faithful)
-    blocked = any(o.value is None for o in gradients)
-    text = (
-        "los valores son correctos, pero el gradiente no llega a las entradas: ¿usas .detach(), "
-        ".item() o .numpy(), o construyes un tensor nuevo con los valores?"
-        if blocked
-        else "los valores son correctos, pero el gradiente respecto de las entradas no lo es"
-    )
+    text = f"los valores son correctos, pero {_gradient_text(gradients)}"
     return _failed(exercise, Fault("gradient", text), match)
+
+
+def _gradient_text(gradients: list[Outcome]) -> str:
+    failures = [outcome.failure for outcome in gradients if outcome.failure is not None]
+    if failures:
+        return f"al calcular el gradiente {_runs_fault(failures[0]).text}"
+    if any(outcome.value is None for outcome in gradients):
+        return (
+            "el gradiente no llega a las entradas: ¿usas .detach() o .item(), o construyes un "
+            "tensor nuevo con los valores?"
+        )
+    return "el gradiente respecto de las entradas no lo es"
 
 
 def _pending(exercise: Exercise) -> Verdict:

@@ -82,12 +82,14 @@ _SCALARS = (
 
 
 def _plain_tensor(value: torch.Tensor, keep_graph: bool) -> Any:
-    with torch._C.DisableTorchFunctionSubclass():
-        base = torch.Tensor.as_subclass(value, torch.Tensor)
-    if base.is_meta or base.is_complex() or base.is_quantized:
+    try:
+        with torch._C.DisableTorchFunctionSubclass():
+            base = torch.Tensor.as_subclass(value, torch.Tensor)
+    except RuntimeError:  # los dispersos no se pueden convertir
+        return Unsupported("un tensor que no es denso")
+    if base.is_meta or base.is_complex() or base.is_quantized or base.layout != torch.strided:
         return Unsupported(f"un tensor {base.dtype} en el dispositivo {base.device.type}")
-    dense = (base if base.layout == torch.strided else base.to_dense()).cpu()
-    return dense if keep_graph else dense.detach().clone()
+    return base.cpu() if keep_graph else base.detach().cpu().clone()
 
 
 def _plain_key(key: Any) -> Any:
@@ -212,7 +214,7 @@ class Comparison:
         close = torch.isclose(actual, expected.double(), rtol=limit, atol=limit, equal_nan=True)
         return [] if bool(close.all()) else [_values_fault(where)]
 
-    def _float_faults(self, actual: float, expected: float, where: str) -> list[Fault]:
+    def _float_faults(self, actual: float | int, expected: float | int, where: str) -> list[Fault]:
         limit = 1e-5 if self.tolerance is None else self.tolerance
         left, right = (_float64(x) for x in (actual, expected))
         return Comparison(limit)._tensor_faults(left, right, where)
@@ -247,7 +249,7 @@ def _values_fault(where: str) -> Fault:
     return Fault("values", f"{where}los valores no son los esperados")
 
 
-def _float64(number: float) -> torch.Tensor:
+def _float64(number: float | int) -> torch.Tensor:
     try:
         return torch.tensor(float(number), dtype=torch.float64)
     except OverflowError:  # un entero que no cabe en un float

@@ -1,0 +1,404 @@
+"""Los veredictos: qué propiedad falla primero, qué error frecuente se reconoce, y qué no engaña."""
+
+import warnings
+
+import pytest
+import torch
+
+from course_lib.grading import STUB_MESSAGE
+from course_lib.grading.check import check, check_exercise, draw_cases, find_exercise
+from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+
+
+def weights(scores, beta):
+    return torch.softmax(beta * scores, -1)
+
+
+def _cases(rng):
+    wide = torch.randn(5, 4, generator=rng, dtype=torch.float64)
+    return [(torch.randn(2, 3, generator=rng), 1.0), (wide, 2.0)]
+
+
+def _view(scores, beta):
+    return weights(scores, beta).view(-1, 7)
+
+
+AXIS = Misconception("axis", lambda s, b: torch.softmax(b * s, 0), "normalizas por el otro eje")
+DETACHED = Misconception("detached", lambda s, b: weights(s, b).detach(), "separas el grafo")
+WRITES = Misconception("writes", lambda s, b: weights(s.mul_(b), 1.0), "escribes en la entrada")
+FLATTENED = Misconception("view", _view, "aplanas sin conservar los ejes", raises=RuntimeError)
+
+
+def exercise(*misconceptions, **options):
+    fields = {"name": "example.weights", "points": 2, "reference": weights, "cases": _cases}
+    return Exercise(**fields, misconceptions=misconceptions, **options)
+
+
+def verdict(student, *misconceptions, **options):
+    return check_exercise(exercise(*misconceptions, **options), student)
+
+
+# Estados y textos
+
+
+def test_a_right_answer_says_its_points():
+    result = verdict(weights)
+    assert repr(result) == "✅ example.weights: correcto (2/2 puntos)"
+    assert (result.status, result.points) == ("correct", 2)
+
+
+def test_one_point_is_singular():
+    question = Exercise("example.q", 1, "b", no_inputs, ())
+    assert repr(check_exercise(question, " B ")) == "✅ example.q: correcto (1/1 punto)"
+
+
+def _stub(scores, beta):
+    raise NotImplementedError(STUB_MESSAGE)
+
+
+def _own_stub(scores, beta):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize("blank", [..., None, [..., ...], (1, ...), _stub, _own_stub])
+def test_a_blank_is_pending(blank):
+    assert repr(verdict(blank)) == "⏳ example.weights: pendiente"
+
+
+def test_an_operation_torch_does_not_implement_is_not_pending():
+    result = verdict(lambda s, b: torch.softmax(torch.ones(2, 3, dtype=torch.long), -1))
+    assert result.status == "error"
+    assert "tu código se detuvo con NotImplementedError" in repr(result)
+
+
+def test_an_exception_shows_its_message_and_the_line():
+    def student(scores, beta):
+        values = scores @ scores
+        return values
+
+    result = verdict(student)
+    assert result.status == "error"
+    assert "tu código se detuvo con RuntimeError: mat1 and mat2" in result.message
+    assert result.message.endswith("values = scores @ scores)")
+    assert "\n" not in result.message and "/" not in result.message
+
+
+def test_an_exception_with_a_hostile_text_is_described():
+    class HostileError(Exception):
+        def __str__(self):
+            raise ValueError
+
+    def student(scores, beta):
+        raise HostileError
+
+    assert "se detuvo con HostileError (" in verdict(student).message
+
+
+def test_leaving_python_is_an_error_like_another():
+    assert verdict(lambda s, b: exit(3)).status == "error"
+
+
+def test_stopping_by_hand_is_not_caught():
+    def student(scores, beta):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        verdict(student)
+
+
+# Propiedades, en orden
+
+
+@pytest.mark.parametrize(
+    ("student", "expected"),
+    [
+        (lambda s, b: None, "se esperaba un tensor y llegó None; ¿falta un return?"),
+        (lambda s, b: weights(s, b).tolist(), "se esperaba un tensor y llegó una lista o tupla"),
+        (lambda s, b: weights(s, b).numpy(), "se esperaba un tensor y llegó un objeto de tipo nda"),
+        (lambda s, b: weights(s, b)[0].int(), "la forma es (3,) y debería ser (2, 3)"),
+        (lambda s, b: weights(s, b).double() * torch.nan, "el dtype es torch.float64"),
+        (lambda s, b: weights(s, b) / 0, "hay valores infinitos donde no deberían estar"),
+        (lambda s, b: weights(s, b) * torch.nan, "hay valores NaN donde no deberían estar"),
+        (lambda s, b: weights(s, b) + 1e-3, "los valores no son los esperados"),
+        (3, "se esperaba un tensor y llegó un número"),
+    ],
+)
+def test_the_first_property_that_fails_is_named(student, expected):
+    result = verdict(student)
+    assert result.status == "wrong"
+    assert result.message.startswith(expected), result.message
+    assert result.message.endswith("con entradas de forma (2, 3)")
+
+
+def test_a_fault_of_a_later_case_is_seen():
+    result = verdict(lambda s, b: weights(s, b) + (s.shape[0] == 5))
+    assert result.message == "los valores no son los esperados, con entradas de forma (5, 4)"
+
+
+def test_an_earlier_property_wins_over_an_earlier_case():
+    def student(scores, beta):
+        return weights(scores, beta) + 1 if len(scores) == 2 else weights(scores, beta)[0]
+
+    assert verdict(student).message.startswith("la forma es (4,)")
+
+
+def test_the_place_inside_a_result_is_named():
+    both = Exercise(
+        "example.both", 1, lambda s, b: (s, {"w": weights(s, b)}), _cases, (), gradient=False
+    )
+    result = check_exercise(both, lambda s, b: (s, {"w": s}))
+    place = "en la posición 1 del resultado, en la clave «w» del resultado, los valores no son"
+    assert result.message.startswith(place)
+
+
+@pytest.mark.parametrize("shift", [5e-11, 5e-9])
+def test_float64_is_held_to_more_digits(shift):
+    result = verdict(lambda s, b: weights(s, b) + shift * (s.dtype == torch.float64))
+    assert result.status == ("correct" if shift < 1e-10 else "wrong")
+
+
+def test_the_tolerance_can_be_set():
+    assert verdict(lambda s, b: weights(s, b) + 1e-3, tolerance=1e-2).status == "correct"
+
+
+def test_expected_values_are_never_shown():
+    question = Exercise("example.q", 1, 0.8808, no_inputs, [Misconception("one", 1.0, "no es uno")])
+    for answer in (0.5, "x", [1], torch.ones(3), True, {"a": 1}):
+        assert "0.88" not in repr(check_exercise(question, answer))
+
+
+# Entradas
+
+
+def test_writing_in_the_input_is_reported():
+    result = verdict(WRITES.implementation)
+    assert result.status == "wrong" and result.message.startswith("modificas la entrada")
+
+
+def test_writing_in_the_input_has_the_hint_of_its_misconception():
+    assert verdict(WRITES.implementation, AXIS, WRITES).misconception == "writes"
+
+
+def test_writing_in_the_input_may_be_allowed():
+    assert verdict(WRITES.implementation, inputs_may_change=True).status == "correct"
+
+
+def test_writing_in_ones_own_tensors_is_fine():
+    def student(scores, beta):
+        out = scores.clone()
+        out.mul_(beta).sub_(out.max(-1, keepdim=True).values).exp_()
+        return out.div_(out.sum(-1, keepdim=True))
+
+    assert verdict(student, WRITES).status == "correct"
+    result = verdict(student, WRITES, gradient=True)
+    assert "al calcular el gradiente tu código se detuvo con RuntimeError" in result.message
+
+
+def test_the_reference_does_not_see_the_students_changes():
+    shared = torch.ones(3)
+    fixed = Exercise("example.fixed", 1, lambda x: x * 2, lambda rng: [(shared,)], ())
+    assert check_exercise(fixed, lambda x: x.zero_() * 2).status == "wrong"
+    assert shared.tolist() == [1.0] * 3
+
+
+# Errores frecuentes
+
+
+def test_a_misconception_gives_its_hint():
+    result = verdict(lambda s, b: torch.softmax(s * b, dim=0), FLATTENED, AXIS)
+    assert repr(result) == "❌ example.weights: normalizas por el otro eje"
+    assert result.misconception == "axis"
+
+
+def test_it_must_coincide_in_every_case():
+    def student(scores, beta):
+        return AXIS.implementation(scores, beta) if len(scores) == 2 else scores
+
+    assert verdict(student, AXIS).misconception is None
+
+
+def test_a_misconception_equal_to_the_reference_is_never_the_answer():
+    same = Misconception("same", weights, "no estás equivocado")
+    assert verdict(weights, same).status == "correct"
+    assert verdict(lambda s, b: s, same).misconception is None
+
+
+def test_a_declared_exception_is_a_misconception():
+    assert verdict(lambda s, b: s.view(-1, 7), FLATTENED).misconception == "view"
+    assert verdict(lambda s, b: s.nothing, FLATTENED).misconception is None
+
+
+def test_an_undeclared_exception_is_not():
+    silent = Misconception("view", _view, "aplanas sin conservar los ejes")
+    assert verdict(lambda s, b: s.view(-1, 7), silent).status == "error"
+
+
+# Gradiente
+
+
+def test_a_detached_result_is_noticed_only_with_gradient():
+    assert verdict(DETACHED.implementation).status == "correct"
+    result = verdict(DETACHED.implementation, gradient=True)
+    assert "el gradiente no llega a las entradas" in result.message
+    assert verdict(DETACHED.implementation, DETACHED, gradient=True).misconception == "detached"
+
+
+def test_a_wrong_gradient_is_noticed():
+    def student(scores, beta):
+        return weights(scores + (scores - scores.detach()), beta)
+
+    result = verdict(student, DETACHED, AXIS, gradient=True)
+    assert result.message == "los valores son correctos, pero el gradiente respecto de las " + (
+        "entradas no lo es"
+    )
+
+
+def test_code_that_cannot_be_differentiated_is_explained():
+    def student(scores, beta):
+        return torch.from_numpy(scores.numpy()).mul(beta).softmax(-1)
+
+    message = verdict(student, gradient=True).message
+    assert (
+        "al calcular el gradiente tu código se detuvo con RuntimeError: Can't call numpy" in message
+    )
+
+
+# Nada engaña a la comparación, ni depende de lo que había alrededor
+
+
+class EqualToAll:
+    __class__ = torch.Tensor
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 0
+
+
+class HostileTensor(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return True
+
+    shape = property(lambda self: torch.Size([2, 3]))
+
+
+class HostileText(str):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = str.__hash__
+
+
+class HostileNumber(float):
+    def __eq__(self, other):
+        return True
+
+    def __sub__(self, other):
+        return 0.0
+
+    __hash__ = float.__hash__
+
+
+@pytest.mark.parametrize(
+    "student",
+    [
+        lambda s, b: EqualToAll(),
+        lambda s, b: torch.ones(1).as_subclass(HostileTensor),
+        lambda s, b: [EqualToAll()],
+        lambda s, b: {EqualToAll(): 1},
+        lambda s, b: torch.empty(2, 3, device="meta"),
+        lambda s, b: torch.zeros(2, 3).to_sparse(),
+    ],
+)
+def test_a_hostile_object_is_wrong(student):
+    assert verdict(student).status == "wrong"
+
+
+@pytest.mark.parametrize("answer", [HostileText("x"), EqualToAll(), HostileNumber(1), b"b", ["b"]])
+def test_a_hostile_answer_is_wrong(answer):
+    for right in ("b", 7, 7.0, True):
+        question = Exercise("example.q", 1, right, no_inputs, ())
+        assert check_exercise(question, answer).status == "wrong"
+
+
+def test_a_list_without_end_is_wrong():
+    endless = []
+    endless.append(endless)
+    assert verdict(lambda s, b: endless).status == "wrong"
+
+
+def test_it_prints_nothing_and_leaves_the_random_state(capfd):
+    def student(scores, beta):
+        print("hola")
+        warnings.warn("cuidado", stacklevel=1)
+        torch.rand(3)
+        return weights(scores, beta)
+
+    before = torch.random.get_rng_state()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert verdict(student, gradient=True).status == "correct"
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_text_is_the_same_each_time():
+    def student(scores, beta):
+        return torch.rand(2, 3) @ object()
+
+    assert len({repr(verdict(student)) for _ in range(3)}) == 1
+
+
+def test_a_memory_address_is_hidden():
+    def student(scores, beta):
+        raise ValueError(object())
+
+    assert "ValueError: <object object at 0x…>" in verdict(student).message
+
+
+def test_another_seed_draws_other_inputs():
+    first, again, other = (draw_cases(exercise(), seed)[0][0] for seed in (1, 1, 2))
+    assert torch.equal(first, again) and not torch.equal(first, other)
+
+
+def test_memorised_outputs_fail_with_another_seed():
+    stored = [weights(*case) for case in draw_cases(exercise(), 1)]
+
+    def student(scores, beta):
+        return stored[0] if len(scores) == 2 else stored[1]
+
+    assert check_exercise(exercise(), student, seed=1).status == "correct"
+    assert check_exercise(exercise(), student, seed=2).status == "wrong"
+
+
+# Buscar por nombre, y lo que es culpa del ejercicio
+
+
+@pytest.mark.parametrize("name", ["nothing.here", "attention.nothing", "../x.y", "attention", ""])
+def test_an_unknown_name_is_explained(name):
+    with pytest.raises(ValueError, match="No hay ningún ejercicio llamado"):
+        check(name, 1)
+
+
+def test_the_example_topic_is_found(example_project):
+    assert find_exercise("example.double").points == 2
+    assert check("example.double", lambda x: x**2).misconception == "square"
+
+
+def test_a_broken_reference_is_the_courses_fault():
+    broken = Exercise("example.b", 1, lambda s, b: s @ s, _cases, ())
+    with pytest.raises(RuntimeError, match="del curso, no de tu código"):
+        check_exercise(broken, weights)
+
+
+def test_an_exercise_without_cases_is_refused():
+    with pytest.raises(ValueError, match="no dio ningún caso"):
+        check_exercise(Exercise("example.b", 1, weights, lambda rng: [], ()), weights)
+
+
+def test_the_verdict_travels_in_the_metadata():
+    data, metadata = verdict(weights)._repr_mimebundle_()
+    assert data == {"text/plain": "✅ example.weights: correcto (2/2 puntos)"}
+    assert metadata["course_verdict"]["status"] == "correct"

@@ -1,0 +1,221 @@
+"""La orden `course`: qué dice y con qué código termina (0, hecho; 1, un fallo; 2, mal uso)."""
+
+import json
+
+import nbformat
+import pytest
+from typer.testing import CliRunner
+
+from course_lib import doctor
+from course_lib.cli import app
+
+ENGLISH = (
+    "Usage",
+    "Options",
+    "Commands",
+    "Arguments",
+    "Show this",
+    "Error:\n",
+    "Missing",
+    "No such",
+)
+
+
+def run(*arguments):
+    return CliRunner(env={"COLUMNS": "100"}).invoke(app, [str(a) for a in arguments])
+
+
+def student_notebook(path, *cells):
+    setup = "from course_lib.grading.check import check"
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(c) for c in (setup, *cells)]
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, path)
+    return path
+
+
+# Ayuda y mal uso, en español
+
+
+@pytest.mark.parametrize("command", [[], ["regenerate"], ["check"], ["doctor"]])
+def test_the_help_is_in_spanish(command):
+    result = run(*command, "--help")
+    assert result.exit_code == 0
+    assert "Uso: " in result.output and "Muestra esta ayuda y termina." in result.output
+    assert not any(word in result.output for word in ENGLISH), result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "No existe el mandato «nothing»."),
+        (["check"], "Falta CUADERNO."),
+        (["check", "a", "b"], "Sobra: b."),
+        (["check", "a", "--nothing"], "No existe la opción «--nothing»."),
+        (["check", "a", "--timeout"], "La opción «--timeout» necesita un valor."),
+        (["check", "a", "--timeout", "x"], "El valor de «--timeout» no es válido"),
+        (["check", "a", "--timeout", "0"], "El valor de «--timeout» no es válido"),
+        (["regenerate", "nothing"], "No hay un tema «nothing»."),
+    ],
+)
+def test_wrong_usage_ends_with_two(arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not any(word in result.stderr for word in ENGLISH), result.stderr
+
+
+def test_outside_the_project_regenerate_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("regenerate")
+    assert result.exit_code == 2 and "no está dentro del proyecto" in result.stderr
+
+
+# regenerate
+
+
+def test_regenerate_writes_checks_and_names_what_drifted(example_project):
+    """Otro proceso, que importa la copia de la biblioteca: así se ve cambiar un módulo."""
+    written = example_project.course("regenerate", "example")
+    assert (written.returncode, "generado en" in written.stderr) == (0, True), written
+    checked = example_project.course("regenerate", "--check")
+    assert (checked.returncode, "sin cambios" in checked.stderr) == (0, True), checked
+
+    example_project.edit("{}", '{"a": 1}', example_project.root / "course_lib" / "plotting.py")
+    assert example_project.course("regenerate", "--check").returncode == 0, "no lo usa"
+
+    module = example_project.root / "course_lib" / "primitives" / "doubling.py"
+    example_project.edit("hola", "buenas", module)
+    before = example_project.contents()
+    drifted = example_project.course("regenerate", "--check")
+    assert drifted.returncode == 1
+    assert "solutions/example.ipynb: cambió un módulo de course_lib que usa" in drifted.stderr
+    assert "exercises/example.ipynb: cambió un módulo de course_lib que usa" in drifted.stderr
+    assert example_project.contents() == before, "--check no escribe"
+
+    assert example_project.course("regenerate").returncode == 0
+    assert "buenas" in example_project.contents()["exercises"].decode()
+
+
+def test_regenerate_fails_naming_file_and_cell(example_project):
+    example_project.edit("### END SOLUTION", "# fin")
+    result = example_project.course("regenerate")
+    assert result.returncode == 1
+    assert "solutions/example.md, celda 4" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_topic_that_fails_does_not_stop_the_others(example_project):
+    example_project.write("solutions/broken.md", "# Soluciones: Roto\n")
+    example_project.write("exercises/old.ipynb", "{}")
+    result = example_project.course("regenerate")
+    assert result.returncode == 1
+    assert "example: generado en" in result.stderr
+    assert "exercises/old.ipynb: no tiene fuente" in result.stderr
+
+
+# check
+
+
+def test_check_shows_the_verdicts_and_does_not_touch_the_file(example_project):
+    path = student_notebook(
+        example_project.root / "entrega.ipynb",
+        "def double(x):\n    return x**2",
+        "1 / 0",
+        'check("example.double", double)',
+        "check('example.answer', ...)",
+    )
+    before = path.read_bytes()
+    result = example_project.course("check", str(path))
+    assert result.returncode == 1
+    for text in ("❌ incorrecto", "elevas al cuadrado", "⏳ pendiente", "Total: 0 de 3 puntos"):
+        assert text in result.stdout, result.stdout
+    assert "Se detuvo la celda 3: ZeroDivisionError" in result.stdout
+    assert path.read_bytes() == before
+
+
+def test_check_of_a_right_notebook_ends_with_zero(example_project):
+    path = student_notebook(
+        example_project.root / "entrega.ipynb",
+        'check("example.double", lambda x: x + x)',
+        'check("example.answer", "b")',
+    )
+    result = example_project.course("check", str(path))
+    assert (result.returncode, "Total: 3 de 3 puntos" in result.stdout) == (0, True), result
+
+
+def test_check_survives_endless_cells_and_says_what_was_not_checked(example_project):
+    path = student_notebook(
+        example_project.root / "entrega.ipynb",
+        "while True: pass",
+        'check("example.double", doble)',
+    )
+    result = example_project.course("check", str(path), "--timeout", "5")
+    assert result.returncode == 1
+    assert "celda 2: tardó demasiado" in result.stdout
+    assert "NameError" in result.stdout and "no tiene su celda" in result.stdout
+
+
+BAD_FILES = {
+    "broken.ipynb": ('{"cells": [', "está dañado: no es JSON válido (línea 1)"),
+    "list.ipynb": ("[1, 2]", "es JSON, pero no un cuaderno"),
+    "object.ipynb": ('{"a": 1}', "es JSON, pero no un cuaderno"),
+    "cells.ipynb": ('{"nbformat": 4, "nbformat_minor": 5, "cells": 3}', "no un cuaderno"),
+    "script.py": ("print(1)", "no es un cuaderno de Jupyter"),
+    "latin.ipynb": ("á".encode("latin-1"), "no es texto UTF-8"),
+    "empty.ipynb": ("", "está dañado"),
+    "other.ipynb": (json.dumps(nbformat.v4.new_notebook()), "no comprueba ningún ejercicio"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_check_explains_a_file_that_is_not_a_notebook(tmp_path, name):
+    content, message = BAD_FILES[name]
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    result = run("check", path)
+    assert result.exit_code == 2
+    assert message in result.stderr and name in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_check_explains_what_is_not_a_file(tmp_path):
+    assert "No existe el archivo" in run("check", tmp_path / "a.ipynb").stderr
+    result = run("check", tmp_path)
+    assert result.exit_code == 2 and "es una carpeta" in result.stderr
+
+
+# doctor
+
+
+def test_doctor_shows_versions_device_and_memory():
+    result = run("doctor")
+    assert result.exit_code == 0
+    for text in (
+        "Python",
+        "torch",
+        "jupyter-book",
+        "Dispositivo",
+        "Memoria",
+        "Disco libre",
+        "make",
+    ):
+        assert text in result.output
+
+
+def test_doctor_says_how_to_get_what_is_missing(monkeypatch):
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    result = run("doctor")
+    assert result.exit_code == 0, "los programas no son indispensables"
+    assert "Falta, sin ser indispensable: make, chromium, hunspell, bwrap." in result.output
+    assert "sudo apt-get install chromium" in result.output
+
+
+def test_doctor_fails_without_a_required_package(monkeypatch):
+    version = doctor._version
+    monkeypatch.setattr(doctor, "_version", lambda name: "" if name == "torch" else version(name))
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "Falta lo indispensable: torch." in result.stderr
+    assert "pip install -r requirements.txt" in result.output
