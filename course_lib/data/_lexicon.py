@@ -133,7 +133,6 @@ mijo|m|millet|tazas
 
 # tofu
 tofu|m|tofu|gramos
-tempeh|m|tempeh|gramos
 
 # hard_cheese
 queso parmesano|m|Parmesan cheese|pocos_gramos
@@ -293,15 +292,15 @@ agua mineral|f|sparkling water|litros
 té negro|m|black tea|litros
 tahini|m|tahini|cucharadas
 arroz|m|rice|tazas
-fideos de arroz|mp|rice noodle|gramos
 
 # dough
 masa de hojaldre|f|puff pastry|gramos
 masa quebrada|f|shortcrust pastry|gramos
 
 # pasta
-espaguetis|mp/s|spaghetti|gramos
-macarrones|mp/s|macaroni|gramos
+espaguetis|mp|spaghetti noodle|gramos
+macarrones|mp|macaroni noodle|gramos
+fideos|mp|noodle|gramos
 láminas de lasaña|fp|lasagna sheet|gramos
 discos de empanada|mp|empanada wrapper|gramos
 tortillas de maíz|fp|corn tortilla|gramos
@@ -390,7 +389,6 @@ GROUPS = {
     "judías_verdes espárragos alcachofa hinojo repollo",
     "vegetable_sauce": "tomate pimiento_rojo aguacate berenjena champiñones espinacas",
     "filling": "meat minced fish seafood vegetable_bake",
-    "any_meat": "meat",
     "fruit_sweet": "mango piña plátano manzana pera papaya durazno albaricoque ciruela guayaba",
     "fruit_baked": "manzana pera durazno albaricoque ciruela piña plátano berry",
     "fruit_juice": "mango piña papaya melón sandía durazno guayaba kiwi citrus fresas frambuesas "
@@ -402,9 +400,7 @@ GROUPS = {
     "salad_topping": "nut dried_fruit aceitunas alcaparras semillas_de_chía ajonjolí",
     "sweet_garnish": "nut sweet_topping menta hierbabuena",
     "drink_garnish": "menta hierbabuena albahaca romero canela anís cardamomo",
-    "baked_garnish": "hard_cheese ajonjolí semillas_de_girasol orégano tomillo romero",
     "oil": "aceite_de_oliva aceite_de_girasol aceite_de_maíz",
-    "melting_cheese": "hard_cheese",
     "crumbly_cheese": "queso_de_cabra queso_azul queso_feta queso_fresco",
     "bread_side": "bread tortillas_de_maíz",
     "italian_side": "pan_de_ajo pan_de_centeno ensalada_verde baguette palitos_de_ajonjolí rúcula",
@@ -486,7 +482,7 @@ quesadillas|fp|quesadilla|de|quesadillas|pollo setas champiñones chorizo espina
 burritos|mp|burrito|de|burritos|meat minced frijoles_negros frijoles_rojos tofu
 enchiladas|fp|enchilada|de|enchiladas|pollo pavo carne_de_res setas camarones soft_cheese
 arepas|fp|arepa|de|arepas|pollo carne_de_res frijoles_negros hard_cheese chorizo atún
-tamales|mp|tamale|de|tamales|pollo cerdo pavo maíz_dulce frijoles_rojos
+tamales|mp|tamale|de|tamales|pollo cerdo pavo calabaza frijoles_rojos
 # salsa
 salsa|f|sauce|de|sauce|vegetable_sauce pimiento_verde mango durazno
 pesto|m|pesto|de|pesto|nut espinacas rúcula
@@ -557,11 +553,11 @@ WORD_TAGS = {
     "AUX": "es sea sean sería ser fue está esté estaba estuviera haber había podría",
     "ADV": "no ya tan muy más menos mejor peor bien mucho poco casi siempre nunca jamás además ahora "
     "antes ayer anoche encima enseguida finamente justo junto lejos separado",
-    "ADJ": "alto altos bajo batido caliente cierto clara difícil dorado espesa espumosa fina finas "
+    "ADJ": "alto altos bajo blancas batido caliente cierto clara difícil dorado espesa espumosa fina finas "
     "firme fría frío grande grandes hirviendo hondo hondos húmedo imposible lento limpio lisa "
     "medianos pequeña pequeñas pequeños picado primera rallado segunda suave suaves tercera tibia "
     "tibio tierno nuevo última",
-    "VERB": "abre anoté preparo acabó acompaña agrega aliña alterna amasa apaga aplasta arrepiento asa baja bate "
+    "VERB": "abre anoté combina preparo acabó acompaña agrega aliña alterna amasa apaga aplasta arrepiento asa baja bate "
     "batiendo batir baña buscaba calienta cambiaría cierra cocina cocine cocino cociné coloca comer "
     "congela corta costó creía cuaje cubre cuece cuela da decora deja dejar dejaron dejó derrita derrite "
     "desmenuza dice dijeron dijo diría disuelva disuelve dobla dora doren dudo encontrar endulza "
@@ -583,7 +579,7 @@ WORD_TAGS = {
     "maíz menudo mesa microondas minuto minutos mitad modo molde movimientos nieve nuez olla "
     "palillos papel paso pasta paño pena personas pie piel pizca plato platos principio problema "
     "punto puntos puré pérdida queja quejas razón receta refrigerador relleno rodajas sabor salsa "
-    "sartén semilla semillas sábado tamaño tandas tazas tazón tenedor tiempo tiras trozos tía vapor "
+    "sartén fibras semilla sábado tamaño tandas tazas tazón tenedor tiempo tiras trozos tía vapor "
     "vaso vasos vecina verdad vez vidrio yemas éxito",
     "PROPN": "maría",
 }
@@ -592,7 +588,7 @@ WORD_TAGS = {
 
 NAME_TAGS = {
     "ADP": "de sin con en",
-    "ADJ": "amarillo azul balsámico batida blanca blancas blanco condensada dulce feta fresca fresco "
+    "ADJ": "amarillo azul balsámico batida blanca blancas blanco condensada dulce fresca fresco "
     "fritas fritos helado integral manchego mineral molida molido morada moreno moscada natural "
     "negra negro negros parmesano quebrada rallado refritos revueltos rizada rojas rojo rojos "
     "saladas salada salteado salteados tostado verde verdes",

@@ -2,8 +2,9 @@
 
 Un renglón es un paso; los que empiezan por ``|`` son otras maneras de decirlo. ``@x`` es la
 preparación que pide el ingrediente ``x`` (o su grupo) y ``&x``, su cocción si la necesita; ``%nombre``, un paso compartido. En la cabecera
-de un método van sus papeles y el grupo de donde sale cada uno; con ``?``, el papel es optativo y, si
-no toca, desaparecen los pasos que lo nombran.
+de un método van sus papeles y el grupo de donde sale cada uno; ``self`` es el ingrediente que da nombre
+al plato (los macarrones). Con ``?``, el papel es optativo y, si no toca, desaparecen los pasos que lo
+nombran.
 """
 
 # ruff: noqa: E501
@@ -82,7 +83,7 @@ Pela {x} y {corta+x} en {cubos|láminas}. => Peel {x} and cut {it/them~x} into {
 
 ## citrus
 Pela {x} y {separa+x} en gajos. => Peel {x} and separate {it/them~x} into segments.
-| Pela {x}, quita las semillas y {corta+x} en trozos. => Peel {x}, remove the seeds and cut {it/them~x} into pieces.
+| Pela {x}, quita las fibras blancas y {corta+x} en trozos. => Peel {x}, remove the white fibers and cut {it/them~x} into pieces.
 
 ## berry
 Lava {x} y {seca+x} con cuidado. => Wash {x} and dry {it/them~x} carefully.
@@ -342,7 +343,7 @@ Cubre {dish} con {sauce} y con {cheese} {rallado~cheese}. => Cover {dish} with {
 %topping
 %serve_plate
 
-## pasta: aromatic=bulb garlic=garlic fat=aceite_de_oliva liquid=salsa_de_tomate,crema_de_leche,caldo_de_verduras,caldo_de_pollo salt=sal spice=seasoned cheese=hard_cheese garnish=herb,nut,aceitunas,alcaparras side=italian_side
+## pasta: pasta=self aromatic=bulb garlic=garlic fat=aceite_de_oliva liquid=salsa_de_tomate,crema_de_leche,caldo_de_verduras,caldo_de_pollo salt=sal spice=seasoned cheese=hard_cheese garnish=herb,nut,aceitunas,alcaparras side=italian_side
 Hierve agua en una olla grande y cuece {dish} durante {8|10|12} minutos. => Boil water in a large pot and cook {dish} for {8|10|12} minutes.
 @main
 @aromatic
@@ -356,7 +357,7 @@ Ralla {cheese} por encima. => Grate {cheese} on top.
 %topping
 %serve_plate
 
-## noodles: second=pimiento_rojo,zanahoria,repollo,apio,calabacín garlic=ajo,jengibre fat=oil sauce=salsa_de_soya sweetener=sweetener salt=sal garnish=cebolleta,cilantro,ajonjolí,cacahuates,albahaca,menta side=side
+## noodles: noodles=self second=pimiento_rojo,zanahoria,repollo,apio,calabacín garlic=ajo,jengibre fat=oil sauce=salsa_de_soya sweetener=sweetener salt=sal garnish=cebolleta,cilantro,ajonjolí,cacahuates,albahaca,menta side=side
 Remoja {dish} en agua caliente durante {5|8|10} minutos y {escurre+dish}. => Soak {dish} in hot water for {5|8|10} minutes and drain {it/them}.
 @main
 @second
@@ -554,7 +555,7 @@ Fríe {dish} durante {2|3|4} minutos por cada lado. => Fry {dish} for {2|3|4} mi
 %topping
 %serve_plate
 
-## omelette: egg=huevo aromatic=cebolla_morada,chalote,cebolleta fat=aceite_de_oliva,mantequilla ?cheese=crumbly_cheese salt=sal spice=pimienta_negra,orégano,tomillo,cúrcuma,pimentón garnish=herb,aceitunas,aguacate side=pan_tostado,pan_de_centeno,ensalada_verde,papas_fritas,pan_de_maíz
+## omelette: egg=huevo aromatic=cebolla_morada,chalote,cebolleta fat=aceite_de_oliva,mantequilla ?cheese=crumbly_cheese salt=sal spice=pimienta_negra,orégano,tomillo,cúrcuma,pimentón garnish=herb,aceitunas,aguacate side=pan_tostado,pan_de_centeno,ensalada_verde,papas_fritas,casabe,frijoles_refritos,plátanos_fritos
 @main
 @aromatic
 %sauté
@@ -736,8 +737,8 @@ Mezcla {flour} con {fat} y amasa hasta formar una masa lisa. => Mix {flour} with
 Estira la masa y forra un molde. => Roll out the dough and line a pan.
 @main
 Bate {egg} con {sweetener} y {dairy}. => Beat {egg} with {sweetener} and {dairy}.
-Agrega {spice} a la crema. => Add {spice} to the cream.
-Reparte {main} sobre la masa y vierte la crema. => Scatter {main} over the dough and pour in the cream.
+Agrega {spice} a la mezcla. => Add {spice} to the mixture.
+Reparte {main} sobre la masa y vierte la mezcla. => Scatter {main} over the dough and pour in the mixture.
 %bake_dish
 %cool
 %topping
@@ -759,7 +760,7 @@ Engrasa un molde y vierte la masa. => Grease a pan and pour in the batter.
 
 ## cookies: flour=harina,harina_integral,harina_de_maíz sweetener=azúcar,azúcar_moreno,panela egg=huevo fat=mantequilla leavener=polvo_de_hornear spice=sweet_spice garnish=sweet_garnish side=soft_dessert_side
 %preheat
-Bate {fat} con {sweetener} hasta obtener una crema. => Beat {fat} with {sweetener} until the mixture is creamy.
+Bate {fat} con {sweetener} hasta que la mezcla esté suave. => Beat {fat} with {sweetener} until the mixture is smooth.
 Agrega {egg} y {spice} y mezcla bien. => Add {egg} and {spice} and mix well.
 Tamiza {flour} con {leavener} y {agrega+flour} poco a poco. => Sift {flour} with {leavener} and add {it/them~flour} little by little.
 @main
@@ -781,7 +782,7 @@ Vierte la mezcla en el molde y hornea a baño_NOUN María durante {45|50|60} min
 %topping
 %serve_cold
 
-## mousse: dairy=crema_de_leche egg=huevo sweetener=azúcar,miel,panela gelatin=gelatina_sin_sabor spice=sweet_spice garnish=sweet_garnish side=galletas_de_vainilla,salsa_de_chocolate,dulce_de_leche,mermelada_de_frambuesa
+## mousse: dairy=crema_de_leche egg=huevo sweetener=azúcar,miel,panela gelatin=gelatina_sin_sabor spice=sweet_spice garnish=sweet_garnish side=galletas_de_vainilla,merengues,alfajores,salsa_de_chocolate,dulce_de_leche,mermelada_de_frambuesa
 @main
 Tritura {main} hasta obtener un puré. => Crush {main} until the mixture is a purée.
 Disuelve {gelatin} en agua caliente y agrega {spice}. => Dissolve {gelatin} in hot water and add {spice}.
@@ -867,7 +868,7 @@ Cubre la fruta con la masa. => Cover the fruit with the dough.
 ## truffles: dairy=crema_de_leche,leche_condensada fat=mantequilla nut=nut spice=sweet_spice coating=cacao,coco_rallado,azúcar_en_polvo,ajonjolí garnish=menta,hierbabuena,frambuesas,fresas side=crema_batida,dulce_de_leche,mermelada_de_frambuesa,helado_de_vainilla
 @main
 Calienta {dairy} con {fat} y {spice}. => Heat {dairy} with {fat} and {spice}.
-Mezcla {main} con la crema caliente hasta formar una pasta. => Mix {main} with the hot cream until a paste forms.
+Combina {main} con la mezcla caliente hasta formar una pasta. => Combine {main} with the hot mixture until a paste forms.
 Pica {nut} y {agrega+nut}. => Chop {nut} and add {it/them~nut}.
 Refrigera la pasta durante {1 hora|2 horas}. => Refrigerate the paste for {1 hour|2 hours}.
 Forma {dish} con las manos y {cubre+dish} con {coating}. => Shape {dish} with your hands and coat {it/them} with {coating}.
@@ -940,12 +941,12 @@ Coloca {second} y {main} sobre {bread}. => Place {second} and {main} on {bread}.
 %topping
 %serve
 
-## scrambled: dairy=leche,crema_de_leche fat=mantequilla,aceite_de_oliva aromatic=cebolleta,chalote,cebolla salt=sal spice=pimienta_negra,pimentón,orégano,cúrcuma garnish=herb,queso_fresco,aguacate side=pan_tostado,pan_de_centeno,pan_de_maíz,frijoles_refritos,plátanos_fritos
+## scrambled: egg=huevo dairy=leche,crema_de_leche fat=mantequilla,aceite_de_oliva aromatic=cebolleta,chalote,cebolla salt=sal spice=pimienta_negra,pimentón,orégano,cúrcuma garnish=herb,queso_fresco,aguacate side=pan_tostado,pan_de_centeno,pan_de_maíz,frijoles_refritos,plátanos_fritos
 @main
 @aromatic
 %sauté
 Agrega {main} y cocina durante {3|4|5} minutos. => Add {main} and cook for {3|4|5} minutes.
-Bate cuatro huevos con {dairy}. => Beat four eggs with {dairy}.
+Bate {egg} con {dairy}. => Beat {egg} with {dairy}.
 %season
 Vierte la mezcla en la sartén y revuelve a fuego bajo. => Pour the mixture into the skillet and stir over low heat.
 %topping

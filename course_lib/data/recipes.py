@@ -40,6 +40,16 @@ POSITIVE, NEGATIVE = "positiva", "negativa"
 LATE_ROLES = ("garnish", "side")
 STYLED, OPTIONAL, OPENED, CLOSED = 0.4, 0.5, 0.5, 0.4
 
+# Marcos de opinión para evaluar: todas sus palabras y giros salen también en los demás.
+HELD_OUT_TEMPLATES = frozenset(
+    name + sign
+    for name in (
+        *("nada", "menos_está", "ni_está", "sino_está", "diría_está", "creía_final", "doble"),
+        *("lejos_resultó", "vez_resultó", "contrario_quedó", "receta_está", "gustó"),
+    )
+    for sign in "+-"
+)
+
 # Entero que comprueba `_natural`, con un mensaje nuestro.
 Natural = Any
 
@@ -167,15 +177,15 @@ def _pick(random: Random, options: Any) -> Any:
 
 
 def _choose_ingredients(random: Random, dish: Dish) -> dict[str, Ingredient]:
-    """Reparte ingredientes entre los papeles y evita repetir la palabra principal de otro."""
+    """Reparte ingredientes entre los papeles sin repetir sus sustantivos mientras se pueda."""
     chosen = {"main": _pick(random, dish.mains)}
-    used = {chosen["main"].head, dish.noun.head, *dish.method.fixed_heads}
+    used = {dish.noun.head} | chosen["main"].forms | dish.method.fixed_forms
     for role, (optional, options) in dish.method.roles.items():
         if optional and random.random() >= OPTIONAL:
             continue
-        free = [item for item in options if item.head not in used]
-        chosen[role] = _pick(random, free or [i for i in options if i not in chosen.values()])
-        used.add(chosen[role].head)
+        free = [item for item in options if not item.forms & used]
+        chosen[role] = _pick(random, free or options or (ingredients()[dish.name],))
+        used |= chosen[role].forms
     return chosen
 
 
@@ -268,6 +278,12 @@ class Ingredient:
     def head(self) -> str:
         """Devuelve la palabra principal en singular o plural, como está en el léxico."""
         return self.words[0][0]
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        """Devuelve sus sustantivos en singular y, si se cuenta por piezas, también en plural."""
+        words = [*self.words, *(_name(self, several=True) if self.count == "c" else ())]
+        return frozenset(word for word, tag in words if tag == "NOUN")
 
     @property
     def listed_english(self) -> str:
@@ -374,6 +390,8 @@ def _named(name: str) -> tuple[Ingredient, ...]:
 class Method:
     """Un modo de preparar: papeles ``{papel: (optativo, grupo)}`` y pasos con sus variantes.
 
+    Un grupo vacío es el ingrediente que da nombre al plato.
+
     Un paso es una tupla de variantes, cada una con sus alternativas, o una marca («@main»,
     «&main») que se resuelve según el ingrediente.
     """
@@ -383,9 +401,10 @@ class Method:
     stages: tuple
 
     @cached_property
-    def fixed_heads(self) -> frozenset[str]:
-        """Devuelve las palabras principales de los papeles con un solo ingrediente posible."""
-        return frozenset(items[0].head for _, items in self.roles.values() if len(items) == 1)
+    def fixed_forms(self) -> frozenset[str]:
+        """Devuelve los sustantivos de los papeles con un solo ingrediente posible."""
+        fixed = (items[0].forms for _, items in self.roles.values() if len(items) == 1)
+        return frozenset().union(*fixed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,7 +448,8 @@ def _method(header: str, lines: list, shared: dict) -> tuple[str, Method]:
     roles = {}
     for assignment in written.split():
         role, names = assignment.split("=")
-        roles[role.lstrip("?")] = (role[0] == "?", group(names))
+        options = () if names == "self" else group(names)
+        roles[role.lstrip("?")] = (role[0] == "?", options)
     stages = tuple(_stage(variants, shared) for variants in lines)
     return name, Method(name, roles, stages)
 
