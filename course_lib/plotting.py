@@ -524,13 +524,19 @@ def _print_values(ax: Axes, M: np.ndarray, image: Any, visible: np.ndarray) -> N
     narrow = M.shape[1] > 5
     for row, column in np.argwhere(visible):
         value = M[row, column]
-        red, green, blue, _ = image.cmap(image.norm(value))
-        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+        dark = _luminance(image.cmap(image.norm(value))) < 0.179
         text = f"{value:.2f}"
         if narrow and abs(value) < 0.995:
             text = text.replace("0.", ".", 1)
-        color = "#FFFFFF" if dark else "#000000"
+        # Con #000000 Matplotlib no escribe el color, y lo pondría la página.
+        color = "#FFFFFF" if dark else "#000001"
         ax.text(column + 0.5, row + 0.5, text, color=color, ha="center", va="center")
+
+
+def _luminance(color: Sequence[float]) -> float:
+    """Luminancia relativa (WCAG 2); en 0.179 el blanco y el negro contrastan igual."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
+    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
 
 
 def _label_cells(

@@ -6,6 +6,7 @@ import sys
 import types
 import xml.etree.ElementTree as ET
 
+import matplotlib
 import numpy as np
 import pytest
 import torch
@@ -191,10 +192,27 @@ def test_hidden_cells_are_hatched_and_their_value_is_not_printed():
     assert len(patterns) == 1 and COLORS["hidden"].lower() in ET.tostring(patterns[0], "unicode")
 
 
+def luminance(color):
+    """Luminancia relativa según WCAG 2.2, de un color «#rrggbb»."""
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
 def test_printed_values_contrast_with_their_cell():
-    root = parse(plot_attention([[0.01, 0.99]], alt="a"))
-    style = {e.text: e.get("style") for e in root.iter(f"{SVG}text")}
-    assert "#ffffff" in style["0.01"].lower() and "#ffffff" not in style["0.99"].lower()
+    A = torch.linspace(0, 1, 64).view(8, 8)
+    root = parse(plot_attention(A, alt="a"))
+    inks = [
+        re.search(r"fill: (#\w{6}|#\w{3})", e.get("style"))[1]
+        for e in root.iter(f"{SVG}text")
+        if re.fullmatch(r"\d?\.\d\d", e.text)
+    ]
+    cividis = matplotlib.colormaps["cividis"]
+    assert len(inks) == 64
+    for value, ink in zip(A.flatten().tolist(), inks, strict=True):
+        ink = "#ffffff" if ink == "#fff" else ink
+        low, high = sorted([luminance(ink), luminance(matplotlib.colors.to_hex(cividis(value)))])
+        assert (high + 0.05) / (low + 0.05) >= 4.5, f"{value:.2f} no se lee sobre su celda"
 
 
 def test_labels_stand_on_their_axes():
