@@ -466,7 +466,7 @@ suflé|m|soufflé|de|souffle|hard_cheese espinacas brócoli coliflor calabaza
 budín|m|savory pudding|de|souffle|atún coliflor espinacas calabaza zanahoria maíz_dulce
 gratín|m|gratin|de|gratin|root brócoli coliflor bacalao merluza vegetable_bake
 asado|m|roast|de|roast|meat vegetable_roast
-hojaldre|m|puff pastry pie|de|puff|meat minced fish vegetable_bake soft_cheese
+hojaldre|m|puff pastry pie|de|puff|meat minced fish vegetable_bake
 # sartén
 croquetas|fp|croquette|de|croquettes|pollo jamón bacalao atún setas espinacas camarones
 albóndigas|fp|meatball|de|meatballs|minced
@@ -480,7 +480,7 @@ salteado|m|stir-fry|de|stir_fry|meat seafood tofu vegetable_bake
 tacos|mp|taco|de|tacos|meat fish seafood minced setas tofu frijoles_negros
 quesadillas|fp|quesadilla|de|quesadillas|pollo setas champiñones chorizo espinacas jamón calabacín
 burritos|mp|burrito|de|burritos|meat minced frijoles_negros frijoles_rojos tofu
-enchiladas|fp|enchilada|de|enchiladas|pollo pavo carne_de_res setas camarones soft_cheese
+enchiladas|fp|enchilada|de|enchiladas|pollo pavo carne_de_res setas camarones espinacas
 arepas|fp|arepa|de|arepas|pollo carne_de_res frijoles_negros hard_cheese chorizo atún
 tamales|mp|tamale|de|tamales|pollo cerdo pavo calabaza frijoles_rojos
 # salsa

@@ -14,7 +14,7 @@ from course_lib.data import _grammar, _lexicon, _methods, _opinions, recipes
 from course_lib.data.recipes import generate_recipes, iter_recipes
 
 # Texto, traducción y etiquetas de las primeras 500 recetas de la semilla 0.
-PINNED = "?"
+PINNED = "fd07c112877479e9c296342240c786083f23153549e398af82f65d1f82b35846"
 
 UPOS = {"NOUN", "PROPN", "VERB", "AUX", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM"} | {
     "CCONJ",
@@ -259,7 +259,7 @@ def test_alternatives_are_paired_with_their_own_translation(corpus, spanish, eng
 # --------------------------------------------------------------------------- concordancia
 
 FEMININE_O = {"mano", "manos", "foto"}
-MASCULINE_A = {"problema"}
+MASCULINE_A = {"problema", "microondas"}
 SINGULAR_S = {"anís", "hummus", "cuscús", "microondas"}
 
 
