@@ -219,7 +219,7 @@ class Comparison:
         left, right = (_float64(x) for x in (actual, expected))
         return Comparison(limit)._tensor_faults(left, right, where)
 
-    def _list_faults(self, actual: list, expected: list, where: str) -> list[Fault]:
+    def _list_faults(self, actual: list | tuple, expected: list | tuple, where: str) -> list[Fault]:
         if len(actual) != len(expected):
             text = f"{where}la lista tiene {len(actual)} elementos y debería tener {len(expected)}"
             return [Fault("shape", text)]

@@ -1,0 +1,111 @@
+"""La huella: cambia con lo que importa al ejecutar, y solo con eso."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from course_lib.grading.fingerprint import fingerprint, imported_modules, module_files
+
+PAGE = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# Título
+
+```{code-cell} ipython3
+from course_lib.primitives.softmax import soft_argmax
+```
+"""
+
+
+@pytest.fixture
+def page(tmp_path):
+    (tmp_path / "requirements.txt").write_text("torch==2.13.0\n")
+    path = tmp_path / "book" / "page.md"
+    path.parent.mkdir()
+    path.write_text(PAGE)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("# Título", "# Otro título\n\nMás prosa.", False),
+        ("soft_argmax", "hard_argmax", True),
+        ("```{code-cell} ipython3\n", "```{code-cell} ipython3\n:tags: [hide-input]\n\n", True),
+        ("```\n", "```\n\n```{code-cell} ipython3\n1\n```\n", True),
+    ],
+)
+def test_it_depends_on_the_code_and_not_on_the_prose(page, old, new, changes):
+    before = fingerprint(page)
+    page.write_text(PAGE.replace(old, new))
+    assert (fingerprint(page) != before) == changes
+
+
+def test_it_depends_on_the_locked_versions(page):
+    before = fingerprint(page)
+    (page.parents[1] / "requirements.txt").write_text("torch==2.13.1\n")
+    assert fingerprint(page) != before
+
+
+def test_it_depends_on_modules_loaded_by_name(page):
+    assert fingerprint(page, ["course_lib.grading.check"]) != fingerprint(page)
+
+
+def test_it_is_the_same_with_other_line_endings(page):
+    before = fingerprint(page)
+    page.write_bytes(PAGE.replace("\n", "\r\n").encode())
+    assert fingerprint(page) == before
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import course_lib.a.b as c", {"course_lib.a.b"}),
+        ("from course_lib.a import b", {"course_lib.a", "course_lib.a.b"}),
+        ("def f():\n    import course_lib.a", {"course_lib.a"}),
+        ("%matplotlib inline\n!ls\nimport course_lib.a", {"course_lib.a"}),
+        ("import torch, os", set()),
+        ("def f(:\n from course_lib.a import b", {"course_lib.a"}),
+        ("x = 'course_lib.a'", set()),
+    ],
+)
+def test_the_imports_of_a_cell(code, expected):
+    assert imported_modules([code]) == expected
+
+
+SCRIPT = """
+import json, sys
+from course_lib.grading.fingerprint import module_files, reachable_modules
+modules = reachable_modules(["course_lib.top"])
+print(json.dumps([modules, [p.name for p in module_files(modules)]]))
+"""
+
+
+def test_it_follows_the_imports_with_their_packages_and_data(example_project):
+    """`top` importa `a.middle`, y el `__init__` de su paquete importa `helper`."""
+    example_project.write("course_lib/top.py", "from course_lib.a import middle\n")
+    example_project.write("course_lib/a/__init__.py", "import course_lib.helper\n")
+    example_project.write("course_lib/a/middle.py", "")
+    example_project.write("course_lib/a/words.txt", "")
+    example_project.write("course_lib/helper.py", "def f():\n    import course_lib.late\n")
+    example_project.write("course_lib/late.py", "")
+    command = [sys.executable, "-c", SCRIPT]
+    output = subprocess.check_output(command, cwd=example_project.root, text=True)
+    modules, files = json.loads(output)
+    expected = ["a", "a.middle", "helper", "late", "top"]
+    assert modules == ["course_lib", *(f"course_lib.{name}" for name in expected)]
+    assert "words.txt" in files and "plotting.py" not in files
+
+
+def test_the_files_of_a_module_exist():
+    assert all(path.is_file() for path in module_files(["course_lib", "course_lib.grading.check"]))

@@ -1,0 +1,110 @@
+"""Los datos simples: qué se convierte, qué se compara y cómo."""
+
+from collections import OrderedDict, namedtuple
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from course_lib.grading.plain_data import Comparison, Unsupported, copy_inputs, is_plain, plain
+
+Pair = namedtuple("Pair", "a b")
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+PLAIN = st.recursive(SCALARS, lambda x: st.lists(x) | st.dictionaries(st.text(), x), max_leaves=10)
+
+
+@given(PLAIN)
+def test_what_is_plain_stays_as_it_is(value):
+    assert is_plain(plain(value))
+    assert Comparison(0.0).same(plain(value), value)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ((1, (2.0, "x")), [1, [2.0, "x"]]),
+        (Pair(1, 2), [1, 2]),
+        (OrderedDict(a=1), {"a": 1}),
+        (np.float32(0.5), 0.5),
+        (np.bool_(True), True),
+        (True, True),
+    ],
+)
+def test_common_variants_are_accepted(value, expected):
+    converted = plain(value)
+    assert converted == expected and type(converted) is type(expected)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), {1, 2}, np.ones(2), 1j, b"x", torch.ones(2, dtype=torch.cfloat), lambda: 1, type],
+)
+def test_the_rest_is_named_and_not_kept(value):
+    converted = plain(value)
+    assert isinstance(converted, Unsupported) and not is_plain([{"a": converted}])
+
+
+def test_a_tensor_is_copied_without_its_graph():
+    parameter = torch.nn.Parameter(torch.ones(2))
+    converted = plain(parameter)
+    assert type(converted) is torch.Tensor and not converted.requires_grad
+    assert plain(parameter * 2, keep_graph=True).requires_grad
+    parameter.data.zero_()
+    assert converted.tolist() == [1.0, 1.0]
+
+
+def test_copied_inputs_are_independent_and_can_be_written():
+    original = (torch.ones(2), [torch.arange(2)], {"a": torch.ones(1)}, 3)
+    leaves = []
+    copied = copy_inputs(original, leaves)
+    copied[0].mul_(5)
+    assert original[0].tolist() == [1.0, 1.0]
+    assert [leaf.requires_grad for leaf in leaves] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "property_"),
+    [
+        (1, True, "type"),
+        (True, 1, "type"),
+        ("1", 1, "type"),
+        ([1, 2], [1], "shape"),
+        ({"a": 1}, {"b": 1}, "shape"),
+        (torch.ones(2, dtype=torch.bool), torch.ones(2), "dtype"),
+        (torch.ones(2, dtype=torch.half), torch.ones(2), "dtype"),
+        (torch.ones(2), torch.ones(2, dtype=torch.long), "dtype"),
+        (float("nan"), 1.0, "finite"),
+        (torch.tensor([0.0]), torch.tensor([float("-inf")]), "finite"),
+        (torch.tensor([float("-inf")]), torch.tensor([float("inf")]), "values"),
+        (2, 1, "values"),
+        (10**400, 1.0, "finite"),
+        ("a", "b", "values"),
+    ],
+)
+def test_the_property_that_differs(actual, expected, property_):
+    assert [fault.property for fault in Comparison().faults(actual, expected)] == [property_]
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected"),
+    [
+        (1, 1.0),
+        (torch.tensor(3), 3),
+        (torch.tensor(True), True),
+        ([1], (1,)),
+        (torch.ones(2, dtype=torch.int32), torch.ones(2, dtype=torch.int64)),
+        (torch.tensor([float("nan"), float("inf")]), torch.tensor([float("nan"), float("inf")])),
+        (torch.ones(2) + 5e-6, torch.ones(2)),
+        (torch.zeros(0, 3), torch.zeros(0, 3)),
+        ("a\u0301", "á"),
+    ],
+)
+def test_what_counts_as_the_same(actual, expected):
+    assert Comparison().same(actual, expected)
+
+
+def test_the_text_of_an_answer_is_read_leniently_and_that_of_a_function_is_not():
+    assert Comparison(lenient_text=True).same("  La  Clave ", "la clave")
+    assert not Comparison().same("La clave", "la clave")
