@@ -30,12 +30,36 @@ ROOT = Path(__file__).resolve().parents[2]
 DIRECTIVE = re.compile(r"^\{([\w:.-]+)\}\s*(.*)$", re.S)
 OPTION = re.compile(r"^:([\w-]+):\s*(.*)$")
 # Directivas cuyo argumento es un nombre, no un título.
-NAMED = {"diagram", "figure", "image", "literalinclude", "code-cell", "code", "grid", "bibliography"}
-NOT_PROSE = {"literalinclude", "math", "eval-rst", "bibliography", "code", "mermaid", "toctree", "raw"}
+NAMED = {
+    "diagram",
+    "figure",
+    "image",
+    "literalinclude",
+    "code-cell",
+    "code",
+    "grid",
+    "bibliography",
+}
+NOT_PROSE = {
+    "literalinclude",
+    "math",
+    "eval-rst",
+    "bibliography",
+    "code",
+    "mermaid",
+    "toctree",
+    "raw",
+}
 READ_OPTIONS = {"alt", "caption"}
 ROLE_TARGET = re.compile(r"^(.*?)\s*<[^<>]*>$", re.S)
 # Textos del corpus: son datos, en español y en inglés; tienen sus propias pruebas.
-CORPUS = {f"course_lib/data/{name}.py" for name in ("_lexicon", "_methods", "_opinions", "_grammar")}
+# terminal.py traduce los mensajes de Typer: los originales están en inglés.
+CORPUS = {
+    "course_lib/terminal.py",
+    *(f"course_lib/data/{name}.py" for name in ("_lexicon", "_methods", "_opinions", "_grammar")),
+}
+# Textos que no son prosa: patrones de einops, expresiones regulares, marcado y SQL.
+MACHINE = re.compile(r"->|\\|<\w+ |xmlns|0x|^\s*(SELECT|CREATE|INSERT)\b")
 SPOKEN_ROLES = {"term", "ref", "doc", "numref", "eq"}
 
 
@@ -149,7 +173,9 @@ def of_code(code: str, source: str, first: int = 1, *, library: bool = False) ->
     except SyntaxError:
         return
     for token in tokenize.generate_tokens(io.StringIO(body + "\n").readline):
-        if token.type == tokenize.COMMENT and not re.match(r"#\s*(type:|noqa|%%|###|STUB)", token.string):
+        if token.type == tokenize.COMMENT and not re.match(
+            r"#\s*(type:|noqa|ruff:|%%|###|STUB)", token.string
+        ):
             yield Prose(source, first + token.start[0] - 1, without_code(token.string.lstrip("# ")))
     described = set()
     for node in ast.walk(tree):
@@ -173,8 +199,10 @@ def _technical(tree: ast.AST, library: bool) -> set[int]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript):
             found += ast.walk(node.slice)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "->" in node.value:
-            found.append(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found += [node] if MACHINE.search(node.value) else []
+        elif isinstance(node, ast.keyword) and node.arg in {"loc", "textcoords", "xycoords"}:
+            found += ast.walk(node.value)
         elif library and isinstance(node, ast.Dict):
             found += [key for key in node.keys if key is not None]
     return {id(node) for node in found}
@@ -235,6 +263,9 @@ def everything() -> Iterator[Prose]:
     for path in [*book_files(), *solution_files()]:
         yield from of_markdown(path.read_text("utf-8"), str(path.relative_to(ROOT)))
     for path in library_files():
-        yield from of_code(path.read_text("utf-8"), str(path.relative_to(ROOT)), library=True)
+        text = path.read_text("utf-8")
+        if path.parent.name == "data":  # Entre comillas, ejemplos del corpus y de su traducción.
+            text = re.sub(r"«[^»\n]*»", "«»", text)
+        yield from of_code(text, str(path.relative_to(ROOT)), library=True)
     for path in figure_files():
         yield from of_svg(path)

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tests.book.conftest import pages_of_toc
 
 pytestmark = [pytest.mark.browser, pytest.mark.site, pytest.mark.slow]

@@ -4,6 +4,7 @@ import ast
 import re
 
 import pytest
+
 from tests.book.prose import ROOT, book_files, library_files, parser
 
 CITED = re.compile(r"`(eq-[\w-]+)`(?:,? del capítulo `(\w+)`)?")
@@ -51,4 +52,7 @@ def test_cited_equation_exists(module: str, label: str, chapter: str):
 
 def test_there_is_something_to_check():
     assert len(citations()) >= 5
-    assert labels_of("$$ x $$ (eq-uno)\n\n```{math}\n:label: eq-dos\ny\n```\n") == {"eq-uno", "eq-dos"}
+    assert labels_of("$$ x $$ (eq-uno)\n\n```{math}\n:label: eq-dos\ny\n```\n") == {
+        "eq-uno",
+        "eq-dos",
+    }

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
+
 from tests.book.conftest import ROOT, pages_of_toc
 
 pytestmark = [pytest.mark.site, pytest.mark.slow]

@@ -6,6 +6,7 @@ import subprocess
 from collections import defaultdict
 
 import pytest
+
 from tests.book import prose
 from tests.book.prose import ROOT, Prose
 from tests.conftest import missing_tool
@@ -15,7 +16,7 @@ LANGUAGES = ("es_MX", "es_ES")
 # Una palabra: letras sin cifras, guiones bajos ni puntos pegados (eso es un nombre de programa).
 WORD = re.compile(r"(?<![\w.@/\\`-])[^\W\d_]+(?![\w@/\\]|\.\w|\()")
 # Varias mayúsculas: sigla.
-ACRONYM = re.compile(r"^(?:[^a-zñáéíóúü]+s?|\w)$")
+ACRONYM = re.compile(r"^(?:[^a-zñáéíóúü]+s?|\w\w?)$")
 
 
 @pytest.fixture(scope="module")

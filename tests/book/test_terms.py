@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from tests.book import prose
 from tests.book.prose import ROOT, Prose
 

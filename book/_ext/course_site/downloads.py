@@ -5,14 +5,16 @@ tal como se entregan. El sitio publicado los lleva, y por eso Colab puede abrirl
 """
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
 import nbformat
+from jupyter_cache import get_cache
 from sphinx.application import Sphinx
-from sphinx.util import logging
 
-logger = logging.getLogger(__name__)
+from .execution import read_notebook
+
 FOLDER = "notebooks"
 COLAB = "https://colab.research.google.com"
 GITHUB = re.compile(r"https://github\.com/([^/]+)/([^/]+?)(?:\.git)?/?")
@@ -30,7 +32,7 @@ def add_buttons(app: Sphinx, pagename, templatename, context, doctree) -> None:
     """El menú «Descargar» y, en los cuadernos, «Abrir en Colab»."""
     if doctree is None:
         return
-    notebook = notebook_source(app, pagename)
+    notebook = is_notebook(app, pagename)
     downloads = [_print_button()]
     if notebook:
         downloads.insert(0, _notebook_button(context["pathto"](f"{FOLDER}/{pagename}.ipynb", 1)))
@@ -79,15 +81,28 @@ def _group(tooltip: str, icon: str, buttons: list[dict], label: str) -> dict:
     return {"type": "group", "tooltip": tooltip, "icon": icon, "buttons": buttons, "label": label}
 
 
-def notebook_source(app: Sphinx, pagename: str) -> Path | None:
-    """El cuaderno de una página: guardado (ejercicios y soluciones) o recién ejecutado (capítulos)."""
-    if "kernelspec" not in app.env.metadata.get(pagename, {}):
-        return None
+def is_notebook(app: Sphinx, pagename: str) -> bool:
+    return "kernelspec" in app.env.metadata.get(pagename, {})
+
+
+def notebook_text(app: Sphinx, pagename: str) -> str:
+    """El cuaderno de una página: el guardado (ejercicios y soluciones) o el recién ejecutado.
+
+    El que myst-nb deja en jupyter_execute no lleva los resultados que leyó de su caché.
+    """
     source = Path(app.env.doc2path(pagename))
     if source.suffix == ".ipynb":
-        return source
-    executed = Path(app.outdir).parent / "jupyter_execute" / f"{pagename}.ipynb"
-    return executed if executed.is_file() else None
+        return source.read_text(encoding="utf-8")
+    notebook = read_notebook(app, source)
+    with suppress(KeyError):
+        cache = get_cache(app.env.mystnb_config.execution_cache_path)
+        _, notebook = cache.merge_match_into_notebook(notebook)
+    for private in ("source_map", "jupytext"):
+        notebook.metadata.pop(private, None)
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"{source.stem}-{number}"
+    notebook.nbformat_minor = 5
+    return nbformat.writes(notebook) + "\n"
 
 
 def publish_notebooks(app: Sphinx, exception: Exception | None) -> None:
@@ -96,10 +111,10 @@ def publish_notebooks(app: Sphinx, exception: Exception | None) -> None:
         return
     repository = app.config.html_theme_options.get("repository_url", "")
     for pagename in app.config.external_site_map:
-        if pagename in app.env.metadata and (source := notebook_source(app, pagename)):
+        if is_notebook(app, pagename):
             target = Path(app.outdir) / FOLDER / f"{pagename}.ipynb"
             target.parent.mkdir(parents=True, exist_ok=True)
-            content = for_download(source.read_text(encoding="utf-8"), repository)
+            content = for_download(notebook_text(app, pagename), repository)
             if not target.is_file() or target.read_text(encoding="utf-8") != content:
                 target.write_text(content, encoding="utf-8")
 

@@ -29,10 +29,7 @@ logger = logging.getLogger(__name__)
 STATE = "fingerprints.json"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 # Un hilo por capítulo: varios a la vez no se estorban y las sumas dan lo mismo en toda máquina.
-ONE_THREAD = {
-    name: "1"
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1")
 
 
 @dataclass
@@ -78,10 +75,15 @@ def find_chapters(app: Sphinx):
         posix = PurePosixPath(path.as_posix())
         if not path.is_file() or any(posix.match(p) for p in config.execution_excludepatterns):
             continue
-        text = path.read_text(encoding="utf-8")
-        if reader := create_nb_reader(str(path), app.env.myst_config, config, text):
-            notebook = reader.read(text)
+        if notebook := read_notebook(app, path):
             yield Chapter(docname, path, notebook, chapter_inputs(path))
+
+
+def read_notebook(app: Sphinx, path: Path):
+    """El cuaderno de una página MyST, leído como lo lee myst-nb; None si la página no es un cuaderno."""
+    text = path.read_text(encoding="utf-8")
+    reader = create_nb_reader(str(path), app.env.myst_config, app.env.mystnb_config, text)
+    return reader and reader.read(text)
 
 
 def _reason(chapter: Chapter, state: dict, cache) -> str | None:
