@@ -1,4 +1,4 @@
-# Los tres mandatos del curso: make site, make test y make serve. Cada uno prepara lo que necesita.
+# Los comandos del curso: make site, make test y make serve. Cada uno prepara lo que necesita.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin

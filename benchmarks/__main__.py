@@ -1,4 +1,4 @@
-"""El mandato `python -m benchmarks [NOMBRE…]`."""
+"""El comando `python -m benchmarks [NOMBRE…]`."""
 
 import argparse
 import importlib
