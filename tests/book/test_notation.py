@@ -13,7 +13,7 @@ AXES = {"batch", "heads", "t_q", "t_k", "d_model", "d_k", "d_v", "vocab"}
 
 def table(name: str) -> list[list[str]]:
     """Las filas de la tabla que sigue al comentario `<!-- tabla: name -->`."""
-    body = PAGE.split(f"<!-- tabla: {name} -->")[1].split("\n```\n")[0]
+    body = PAGE.split(f"<!-- tabla: {name} -->")[1].split("\n\n")[0]
     rows = [line for line in body.splitlines() if line.startswith("|")][2:]
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
 
