@@ -46,12 +46,13 @@ def _is_view_of(out, args):
 
 
 def _lookup_cases(rng):
-    """La consulta está junto a una clave, pero otra, en la misma dirección, es más larga y gana."""
+    """Tres claves hacia la consulta: la cercana, la corta que apunta igual y la larga, que gana."""
     cases = []
     for t_k, d_k, d_v in ((7, 5, 3), (6, 4, 4), (9, 3, 3)):
-        K = _normal(rng, t_k, d_k)
-        K[2] = 5 * K[0]
-        cases.append((1.1 * K[0], K, _normal(rng, t_k, d_v)))
+        K = torch.nn.functional.normalize(_normal(rng, t_k, d_k))
+        query = K[0] + 0.1 * _normal(rng, d_k)
+        K[2], K[4] = 5 * K[0], 0.3 * query
+        cases.append((query, K, _normal(rng, t_k, d_v)))
     return cases
 
 
@@ -88,6 +89,12 @@ HARD_LOOKUP = Exercise(
             lambda query, K, V: V[(K - query).norm(dim=-1).argmin()],
             "buscas la clave más cercana en distancia. Aquí el parecido es el producto escalar, y "
             "una clave larga puede ganar sin ser la más cercana.",
+        ),
+        Misconception(
+            "cosine",
+            lambda query, K, V: V[torch.cosine_similarity(K, query, dim=-1).argmax()],
+            "comparas ángulos (semejanza del coseno). Aquí el parecido es el producto escalar, en "
+            "el que también cuenta la longitud de la clave.",
         ),
         Misconception(
             "argmax_per_coordinate",
@@ -147,6 +154,18 @@ SOFT_LOOKUP = Exercise(
             lambda query, K, V, beta: soft_argmax(beta * (K @ query), beta) @ V,
             "multiplicas por beta dos veces: o bien escalas tú las puntuaciones, o bien lo hace "
             "soft_argmax, no ambas cosas.",
+        ),
+        Misconception(
+            "scale_and_beta",
+            lambda query, K, V, beta: soft_argmax(K @ query / math.sqrt(len(query)), beta) @ V,
+            "además de multiplicar por beta, divides entre √d_k. Aquí beta es toda la escala: "
+            "1/√d_k es solo su valor habitual.",
+        ),
+        Misconception(
+            "detached_weights",
+            lambda query, K, V, beta: soft_argmax(K @ query, beta).detach() @ V,
+            "los valores son correctos, pero el gradiente no llega a la consulta ni a las claves: "
+            "los pesos quedan fuera del grafo (¿detach, item, numpy?).",
         ),
         Misconception(
             "beta_after",
@@ -654,8 +673,8 @@ TOP_K = Exercise(
         Misconception(
             "all_at_once",
             lambda Q, K, k, chunk_size: tuple((Q @ K.mT).topk(k)),
-            "el resultado es correcto, pero puntúas todas las claves a la vez: con un millón no "
-            "cabría. Recorre K de chunk_size en chunk_size.",
+            "el resultado es correcto, pero guardas a la vez las puntuaciones de todas las claves: "
+            "con un millón no cabrían. Recorre K por trozos y conserva solo los candidatos.",
         ),
         Misconception(
             "no_offset",
