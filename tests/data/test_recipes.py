@@ -170,6 +170,15 @@ def test_no_single_word_tells_the_sentiment_of_a_mirrored_opinion(corpus):
         assert 0.1 < share < 0.9, (word, seen[word])
 
 
+def test_a_plain_opinion_says_what_its_sentiment_says(corpus):
+    tables = {"positiva": _opinions.GOOD, "negativa": _opinions.BAD}
+    plain = [r for r in corpus if r.opinion_template[:-1] in {"verdad", "resultado", "esta_vez"}]
+    assert {recipe.sentiment for recipe in plain} == set(tables)
+    for recipe in plain:
+        said = {english for _, english in recipes.adjectives(tables[recipe.sentiment])}
+        assert said & set(re.findall(r"\w+", recipe.opinion_en)), recipe.opinion_en
+
+
 def test_held_out_templates_use_words_seen_in_the_others():
     words = defaultdict(set)
     for side in recipes.frames().values():
@@ -338,6 +347,15 @@ def test_english_articles_and_plurals(corpus):
     assert not re.search(rf"^1 ({units})e?s of", text, re.M)
     assert not re.search(rf"^([2-9]|\d\d+) ({units}) of", text, re.M)
     assert not re.search(r"(?<!potat)(?<!tomat)(?<!mang)(?<!\bd)oes\b", text)
+
+
+def test_english_pronouns_follow_the_english_number(corpus):
+    """«Las espinacas» son plural en español y «the spinach», singular en inglés."""
+    steps = {(a, b) for r in corpus for a, b in zip(r.steps, r.steps_en, strict=True)}
+    spinach = [b for a, b in steps if re.fullmatch(r"(Lava|Enjuaga) las espinacas .*las .*", a)]
+    chives = [b for a, b in steps if re.match(r"Pica el cebollín y espolvoréalo", a)]
+    assert spinach and all(re.search(r"\bit\b", step) for step in spinach)
+    assert chives and all(re.search(r"\bthem\b", step) for step in chives)
 
 
 # --------------------------------------------------------------------------- coherencia
