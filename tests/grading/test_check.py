@@ -223,6 +223,12 @@ def test_a_misconception_equal_to_the_reference_is_never_the_answer():
     assert verdict(lambda s, b: s, same).misconception is None
 
 
+def test_a_misconception_within_tolerance_of_the_reference_explains_nothing():
+    near = Misconception("near", lambda s, b: weights(s, b) + 0.008, "te pasas por muy poco")
+    result = verdict(lambda s, b: weights(s, b) + 0.016, near, tolerance=1e-2)
+    assert (result.status, result.misconception) == ("wrong", None)
+
+
 def test_a_declared_exception_is_a_misconception():
     assert verdict(lambda s, b: s.view(-1, 7), FLATTENED).misconception == "view"
     assert verdict(lambda s, b: s.nothing, FLATTENED).misconception is None
@@ -336,6 +342,7 @@ def test_it_prints_nothing_and_leaves_the_random_state(capfd):
         torch.rand(3)
         return weights(scores, beta)
 
+    torch.manual_seed(5)
     before = torch.random.get_rng_state()
     with warnings.catch_warnings():
         warnings.simplefilter("always")

@@ -20,6 +20,30 @@ while True:
         write_atomically(path, letter * size)
 """
 
+# Un `check` sin torch: la generación dura poco, y así los cortes caen en todas sus partes.
+LIGHT_CHECK = """
+class Exercise:
+    def __init__(self, name):
+        self.name = name
+
+def topic_exercises(topic):
+    return Exercise("example.double"), Exercise("example.answer")
+
+class Verdict:
+    def __init__(self, name, status):
+        self.fields = {"exercise": name, "status": status, "message": ""}
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": self.fields["status"]}, {"course_verdict": self.fields}
+
+def check(name, student):
+    try:
+        pending = student is ... or student != "b" and student(1) is ...
+    except NotImplementedError:
+        pending = True
+    return Verdict(name, "pending" if pending else "correct")
+"""
+
 
 def test_a_writer_killed_at_any_moment_leaves_a_whole_file(tmp_path):
     """Escribe sin pausa dos contenidos largos: casi todo corte cae en mitad de una escritura."""
@@ -45,6 +69,7 @@ def test_a_writer_killed_at_any_moment_leaves_a_whole_file(tmp_path):
 @pytest.mark.slow
 def test_regenerate_killed_at_random_moments(example_project):
     """La mitad de los cortes se reparte por toda la ejecución; la otra, cerca del final."""
+    example_project.write("course_lib/grading/check.py", LIGHT_CHECK)
     old, new, seconds = _both_versions(example_project)
     generator = random.Random(0)
     moments = [generator.uniform(0, seconds) for _ in range(KILLS // 2)]
