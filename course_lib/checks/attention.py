@@ -126,7 +126,7 @@ HARD_ARGMAX = Exercise(
             "index",
             lambda s: s.argmax(dim=-1),
             "devuelves la posición del máximo. Se pide un vector de pesos tan largo como las "
-            "puntuaciones, con un 1 en esa posición (one-hot).",
+            "puntuaciones, con un 1 en esa posición y ceros en las demás.",
         ),
         Misconception(
             "maximum",
