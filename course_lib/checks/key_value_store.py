@@ -165,7 +165,7 @@ SOFT_LOOKUP = Exercise(
             "detached_weights",
             lambda query, K, V, beta: soft_argmax(K @ query, beta).detach() @ V,
             "los valores son correctos, pero el gradiente no llega a la consulta ni a las claves: "
-            "los pesos quedan fuera del grafo (¿detach, item, numpy?).",
+            "algo separa los pesos del cálculo que se deriva.",
         ),
         Misconception(
             "beta_after",
