@@ -1,6 +1,6 @@
 """Sirve el libro en http://localhost:8000 y lo rehace con cada cambio (make serve).
 
-Usa la misma configuración que `jupyter-book build`: un conf.py generado en _build que lee _config.yml.
+Usa la misma configuración que `jupyter-book build`: un conf.py, en _build, que lee _config.yml.
 """
 
 import os

@@ -5,6 +5,12 @@ const COURSE_LABELS = {
   "Page": "Índice de la página",
   "Toggle hidden content": "Mostrar u ocultar el contenido",
   "Link to this heading": "Enlace a este apartado",
+  "Link to this image": "Enlace a esta figura",
+  "Link to this table": "Enlace a esta tabla",
+  "Link to this code": "Enlace a este listado",
+  "Link to this equation": "Enlace a esta ecuación",
+  "Link to this term": "Enlace a este término",
+  "Link to this definition": "Enlace a esta definición",
 };
 
 function courseTranslate(root) {

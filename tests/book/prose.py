@@ -65,7 +65,7 @@ SPOKEN_ROLES = {"term", "ref", "doc", "numref", "eq"}
 
 @dataclass(frozen=True)
 class Prose:
-    """Un trozo de texto y de dónde salió; `foreign` si está en cursiva (así se introduce el inglés)."""
+    """Un trozo de texto y de dónde salió; `foreign`, en cursiva (así se introduce el inglés)."""
 
     source: str
     line: int
@@ -188,13 +188,13 @@ def of_code(code: str, source: str, first: int = 1, *, library: bool = False) ->
         return
     technical = described | _technical(tree, library)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in technical and re.search(r"\w\s+\w", node.value):
-                yield Prose(source, first + node.lineno - 1, without_code(node.value))
+        text = node.value if isinstance(node, ast.Constant) and id(node) not in technical else None
+        if isinstance(text, str) and re.search(r"\w\s+\w", text):
+            yield Prose(source, first + node.lineno - 1, without_code(text))
 
 
 def _technical(tree: ast.AST, library: bool) -> set[int]:
-    """Textos que lee la máquina: formas de jaxtyping, patrones de einops y, en la biblioteca, claves."""
+    """Textos que lee la máquina: formas, patrones de einops y, en la biblioteca, claves."""
     found: list[ast.AST] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript):
@@ -209,7 +209,7 @@ def _technical(tree: ast.AST, library: bool) -> set[int]:
 
 
 def of_docstring(text: str, source: str, line: int) -> Iterator[Prose]:
-    """La descripción de una función, sin los nombres de sus argumentos ni sus fórmulas sangradas."""
+    """La descripción de una función, sin los nombres de sus argumentos ni sus fórmulas."""
     text = SHAPE.sub(" ", text)
     text = re.sub(r"(?m)^(\s+)\*{0,2}[\w.`, ]+?( \([^)]*\))?:(?=\s)", r"\1", cleandoc(text))
     yield from of_markdown(text, source, line)
@@ -237,9 +237,9 @@ def without_code(text: str) -> str:
 def of_svg(path: Path) -> Iterator[Prose]:
     """Los rótulos de un diagrama; las letras de fórmula llevan cursiva y quedan fuera."""
     for element in ET.parse(path).getroot().iter():
-        if element.tag.rpartition("}")[2] in {"text", "title", "desc"} and element.text:
-            if element.get("font-style") != "italic":
-                yield Prose(path.name, 1, element.text)
+        named = element.tag.rpartition("}")[2] in {"text", "title", "desc", "tspan"}
+        if named and element.text and element.get("font-style") != "italic":
+            yield Prose(path.name, 1, element.text)
 
 
 def book_files() -> list[Path]:

@@ -1,4 +1,4 @@
-"""Las descripciones de la biblioteca citan ecuaciones de los capítulos: todas existen, y donde se dice."""
+"""Las descripciones de la biblioteca citan ecuaciones que existen, y en el capítulo que dicen."""
 
 import ast
 import re

@@ -56,6 +56,9 @@ def test_the_test_can_fail(text: str, count: int):
 
 
 def test_docstrings_are_read():
-    code = 'def f(query):\n    """Puntúa la query.\n\n        query = K\n\n    Argumentos:\n        query: la consulta.\n    """'
+    code = (
+        'def f(query):\n    """Puntúa la query.\n\n        query = K\n\n    Argumentos:\n'
+        '        query: la consulta.\n    """'
+    )
     assert len(faults(prose.of_code(code, "x.py"))) == 1
     assert faults([Prose("x", 1, "una consulta por lote")]) == []

@@ -2,9 +2,9 @@
 
 from sphinx.application import Sphinx
 
-from . import contents, diagrams, downloads, execution, interface, mathematics
+from . import bibliography, contents, diagrams, downloads, execution, interface, mathematics
 
-PARTS = (contents, diagrams, downloads, execution, interface, mathematics)
+PARTS = (bibliography, contents, diagrams, downloads, execution, interface, mathematics)
 
 
 def setup(app: Sphinx) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Qué páginas tiene el sitio: la parte «Soluciones» se puede dejar fuera, y ninguna se pierde en silencio."""
+"""Qué páginas tiene el sitio: «Soluciones» se puede dejar fuera y ninguna se pierde en silencio."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ SOLUTIONS = "solutions/"
 
 
 def solutions_included(config) -> bool:
-    """El interruptor de _config.yml; COURSE_SOLUTIONS, que escribe `make site SOLUTIONS=0`, manda."""
+    """El interruptor de _config.yml; COURSE_SOLUTIONS (`make site SOLUTIONS=0`) manda."""
     value = os.environ.get("COURSE_SOLUTIONS") or config.course_include_solutions
     return str(value).lower() not in {"0", "false", "no"}
 
@@ -53,7 +53,7 @@ def warnings_fail(app: Sphinx) -> None:
 
 
 def stop(app: Sphinx, message: str) -> None:
-    """Termina con un mensaje para quien escribe, sin la traza interna de Sphinx; en borrador, solo avisa."""
+    """Termina con un mensaje para quien escribe, sin la traza de Sphinx; en borrador, avisa."""
     if not app.config.course_strict:
         logger.warning(message)
         return

@@ -1,13 +1,14 @@
 """Directiva `diagram`: inserta un SVG de `book/_figures` dentro de la página.
 
-Va dentro, y no como imagen, para que `currentColor` tome el color del tema claro u oscuro y el texto
-use la tipografía de la página.
+Va dentro, y no como imagen, para que `currentColor` tome el color del tema claro u oscuro y el
+texto use la tipografía de la página.
 """
 
 import hashlib
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -72,7 +73,7 @@ class Diagram(SphinxDirective):
 
     required_arguments = 1
     has_content = True
-    option_spec = {
+    option_spec: ClassVar = {
         "name": directives.unchanged,
         "alt": directives.unchanged_required,
         "class": directives.class_option,

@@ -1,7 +1,8 @@
 """Descargas de cada página y, si el libro está en un repositorio, el botón de Colab.
 
-Los cuadernos quedan en `notebooks/` dentro del sitio: los capítulos con sus resultados, los ejercicios
-tal como se entregan. El sitio publicado los lleva, y por eso Colab puede abrirlos desde su rama.
+Los cuadernos quedan en `notebooks/` dentro del sitio: los capítulos con sus resultados, los
+ejercicios tal como se entregan. El sitio publicado los lleva, y por eso Colab puede abrirlos desde
+su rama.
 """
 
 import re
@@ -106,7 +107,7 @@ def notebook_text(app: Sphinx, pagename: str) -> str:
 
 
 def publish_notebooks(app: Sphinx, exception: Exception | None) -> None:
-    """Copia los cuadernos al sitio; con repositorio, con una celda que instala la biblioteca en Colab."""
+    """Copia los cuadernos al sitio; con repositorio, con la celda que los prepara en Colab."""
     if exception is not None or app.builder.format != "html":
         return
     repository = app.config.html_theme_options.get("repository_url", "")

@@ -1,8 +1,9 @@
 """Ejecución de los capítulos: solo los que cambiaron, varios a la vez y antes de leer ninguno.
 
-myst-nb sabe guardar resultados, pero los reconoce solo por el texto de las celdas. Aquí la huella de un
-capítulo incluye además las versiones fijadas y los módulos de `course_lib` que alcanza, directamente o
-no. Los resultados se dejan en la misma caché (jupyter-cache) y myst-nb ya solo los lee.
+myst-nb sabe guardar resultados, pero los reconoce solo por el texto de las celdas. Aquí la huella
+de un capítulo incluye además las versiones fijadas y los módulos de `course_lib` que alcanza,
+directamente o no. Los resultados se dejan en la misma caché (jupyter-cache) y myst-nb ya solo los
+lee.
 """
 
 import asyncio
@@ -29,7 +30,8 @@ logger = logging.getLogger(__name__)
 STATE = "fingerprints.json"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 # Un hilo por capítulo: varios a la vez no se estorban y las sumas dan lo mismo en toda máquina.
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1")
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 
 @dataclass
@@ -80,7 +82,7 @@ def find_chapters(app: Sphinx):
 
 
 def read_notebook(app: Sphinx, path: Path):
-    """El cuaderno de una página MyST, leído como lo lee myst-nb; None si la página no es un cuaderno."""
+    """El cuaderno de una página MyST, leído como lo lee myst-nb; None si no es un cuaderno."""
     text = path.read_text(encoding="utf-8")
     reader = create_nb_reader(str(path), app.env.myst_config, app.env.mystnb_config, text)
     return reader and reader.read(text)
@@ -171,7 +173,7 @@ def _traceback(cell) -> list[str]:
 
 
 def _store(chapters: list[Chapter], state: dict, cache, *, drafts: bool) -> None:
-    """Guarda lo que salió bien; lo que falló se volverá a ejecutar (en borrador, se ve hasta dónde llegó)."""
+    """Guarda lo que salió bien; lo que falló se repetirá (en borrador, se ve hasta dónde llegó)."""
     for chapter in chapters:
         state.pop(chapter.docname, None)
         _forget(chapter, cache)

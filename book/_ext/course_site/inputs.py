@@ -11,7 +11,7 @@ LOCK = "requirements.txt"
 
 
 def chapter_inputs(path: Path, project: Path = PROJECT) -> dict[str, str]:
-    """El resumen (SHA-256) de cada parte: las celdas, las versiones fijadas y cada módulo alcanzado."""
+    """El resumen (SHA-256) de cada parte: las celdas, las versiones y cada módulo alcanzado."""
     from course_lib.grading import fingerprint as parts
 
     code = [cell.source for cell in parts.code_cells(jupytext.read(path))]

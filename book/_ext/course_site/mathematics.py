@@ -1,7 +1,7 @@
 """MathJax servido con el sitio: un solo archivo, que dibuja en SVG y no necesita fuentes.
 
-La salida SVG también compone las fórmulas al abrir una página con file://, donde algunos navegadores
-no dejan leer las fuentes de otra carpeta.
+La salida SVG también compone las fórmulas al abrir una página con file://, donde algunos
+navegadores no dejan leer las fuentes de otra carpeta.
 """
 
 import importlib.util

@@ -1,0 +1,53 @@
+"""El estilo de la bibliografía, con las palabras que unen sus partes en español."""
+
+from pybtex.plugin import register_plugin
+from pybtex.style.formatting.alpha import Style as Alpha
+from pybtex.style.template import (
+    field,
+    names,
+    optional,
+    optional_field,
+    sentence,
+    words,
+)
+from pybtex.style.template import toplevel as whole
+from sphinx.application import Sphinx
+
+
+class Spanish(Alpha):
+    """Como el estilo alpha: «y» entre autores, «En» antes de las actas, «volumen»."""
+
+    def format_entries(self, entries, bib_data=None):
+        for entry in (entries := list(entries)):
+            for person in entry.persons.get("author", []):
+                if person.last_names == ["others"]:
+                    person.last_names = ["otros"]
+        return super().format_entries(entries, bib_data)
+
+    def format_names(self, role, as_sentence=True):
+        formatted = names(role, sep=", ", sep2=" y ", last_sep=" y ")
+        return sentence[formatted] if as_sentence else formatted
+
+    def format_volume_and_series(self, e, as_sentence=True):
+        formatted = optional[words["volumen", field("volume")]]
+        return sentence[formatted] if as_sentence else formatted
+
+    def get_inproceedings_template(self, e):
+        return whole[
+            sentence[self.format_names("author")],
+            self.format_title(e, "title"),
+            words[
+                "En",
+                sentence[
+                    self.format_btitle(e, "booktitle", as_sentence=False),
+                    self.format_volume_and_series(e, as_sentence=False),
+                ],
+                self.format_address_organization_publisher_date(e),
+            ],
+            sentence[optional_field("note")],
+            self.format_web_refs(e),
+        ]
+
+
+def setup(app: Sphinx) -> None:
+    register_plugin("pybtex.style.formatting", "course_spanish", Spanish)
