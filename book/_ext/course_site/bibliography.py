@@ -1,6 +1,7 @@
 """El estilo de la bibliografía, con las palabras que unen sus partes en español."""
 
 from pybtex.plugin import register_plugin
+from pybtex.style.formatting import toplevel
 from pybtex.style.formatting.alpha import Style as Alpha
 from pybtex.style.template import (
     field,
@@ -10,7 +11,6 @@ from pybtex.style.template import (
     sentence,
     words,
 )
-from pybtex.style.template import toplevel as whole
 from sphinx.application import Sphinx
 
 
@@ -33,7 +33,7 @@ class Spanish(Alpha):
         return sentence[formatted] if as_sentence else formatted
 
     def get_inproceedings_template(self, e):
-        return whole[
+        return toplevel[
             sentence[self.format_names("author")],
             self.format_title(e, "title"),
             words[
