@@ -39,8 +39,13 @@ def seq2seq_bottleneck() -> Figure:
     fig.text(182, 218, "se descartan", size=fig.small)
     context = fig.column(254, 256, "input", count=4, cell=(32, 17))
     fig.arrow((422, 192), (422, context.cy), context.e)
-    fig.text(214, context.cy, "un solo vector $c$,\ndel mismo tamaño para\n4 palabras o para 400",
-             size=fig.small, anchor="end")
+    fig.text(
+        214,
+        context.cy,
+        "un solo vector $c$,\ndel mismo tamaño para\n4 palabras o para 400",
+        size=fig.small,
+        anchor="end",
+    )
     fig.frame(4, 368, 472, 118)
     fig.text(462, 388, "Decodificador", anchor="end", bold=True)
     cells = _recurrent_row(fig, centers, 404)
@@ -131,8 +136,11 @@ def linear_combination() -> Figure:
     result = fig.column(430, 76, "output", weights @ inputs, digits=1)
     fig.text(result.cx, 60, "$h$")
     fig.text(
-        240, 186, "Los pesos se calculan con las entradas: otra entrada,\n"
-        "otros pesos. Sirve para cualquier número de entradas.", size=fig.small,
+        240,
+        186,
+        "Los pesos se calculan con las entradas: otra entrada,\n"
+        "otros pesos. Sirve para cualquier número de entradas.",
+        size=fig.small,
     )
     fig.frame(4, 228, 472, 212)
     fig.text(18, 250, "Capa: $h = W x$", anchor="start", bold=True)
@@ -145,8 +153,10 @@ def linear_combination() -> Figure:
     out = fig.column(387, 300, "output", layer @ inputs[0], digits=1)
     fig.text(out.cx, 284, "$h$")
     fig.text(
-        240, 408, "$W$ se aprende y queda fija (contorno grueso):\n"
-        "la misma matriz para todas las entradas.", size=fig.small,
+        240,
+        408,
+        "$W$ se aprende y queda fija (contorno grueso):\nla misma matriz para todas las entradas.",
+        size=fig.small,
     )
     return fig
 
@@ -211,8 +221,10 @@ def additive_multiplicative() -> Figure:
         fig.text(left + 116, 26, title, bold=True)
         fig.text(left + 116, 48, author, size=fig.small)
     query, key = _asked_pair(fig, 4)
-    projections = [fig.op(x - 32, 176, 64, 38, label, heavy=True)
-                   for x, label in ((66, "$W_q$"), (174, "$W_k$"))]
+    projections = [
+        fig.op(x - 32, 176, 64, 38, label, heavy=True)
+        for x, label in ((66, "$W_q$"), (174, "$W_k$"))
+    ]
     fig.arrow(query.s, projections[0].n)
     fig.arrow(key.s, projections[1].n)
     total = fig.disc(120, 252, "+")

@@ -42,8 +42,16 @@ def course_map() -> Figure:
 
 
 def _station(
-    fig: Figure, x: float, y: float, w: float, h: float, title: str, subtitle: str, *,
-    ready: bool = True, indent: float = 76,
+    fig: Figure,
+    x: float,
+    y: float,
+    w: float,
+    h: float,
+    title: str,
+    subtitle: str,
+    *,
+    ready: bool = True,
+    indent: float = 76,
 ) -> Box:
     box = fig.op(x, y, w, h, "", role="value" if ready else None, dashed=not ready)
     fig.text(x + indent, box.cy - 12, title, anchor="start", bold=True)

@@ -122,8 +122,10 @@ def stacked_projections() -> Figure:
     )
     roles = (("query", "q", "consulta"), ("key", "k", "clave"), ("value", "v", "valor"))
     cell = (28, 26)
-    blocks = [fig.grid(86, 46 + 82 * i, 3, 3, role, cell=cell, heavy=True)
-              for i, (role, _, _) in enumerate(roles)]
+    blocks = [
+        fig.grid(86, 46 + 82 * i, 3, 3, role, cell=cell, heavy=True)
+        for i, (role, _, _) in enumerate(roles)
+    ]
     stack = Box(blocks[0].x, blocks[0].y, blocks[0].w, blocks[2].bottom - blocks[0].y)
     fig.wide_axis(stack, "d")
     fig.tall_axis(stack, "3d", gap=46)

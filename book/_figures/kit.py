@@ -122,8 +122,14 @@ class Figure:
     # --- texto -------------------------------------------------------------------------------
 
     def text(
-        self, x: float, y: float, content: str, *, size: float | None = None,
-        anchor: str = "middle", bold: bool = False,
+        self,
+        x: float,
+        y: float,
+        content: str,
+        *,
+        size: float | None = None,
+        anchor: str = "middle",
+        bold: bool = False,
     ) -> None:
         """Texto cuyas líneas quedan centradas verticalmente en `y`."""
         size = size or self.body
@@ -132,9 +138,7 @@ class Figure:
         for index, line in enumerate(lines):
             self._line(x, top + index * size * 1.25, line, size, anchor, bold)
 
-    def _line(
-        self, x: float, y: float, line: str, size: float, anchor: str, bold: bool
-    ) -> None:
+    def _line(self, x: float, y: float, line: str, size: float, anchor: str, bold: bool) -> None:
         element = ET.Element("text", {"x": number(x), "y": number(y + 0.35 * size)})
         element.set("font-size", number(size))
         if anchor != "start":
@@ -173,10 +177,21 @@ class Figure:
     # --- celdas ------------------------------------------------------------------------------
 
     def grid(
-        self, x: float, y: float, rows: int, cols: int, role: str | None, *,
-        cell: tuple[float, float] = (44, 27), values: Any = None, digits: int = 2,
-        heavy: bool = False, hidden: Any = None, shade: Any = None,
-        row: int | None = None, size: float | None = None,
+        self,
+        x: float,
+        y: float,
+        rows: int,
+        cols: int,
+        role: str | None,
+        *,
+        cell: tuple[float, float] = (44, 27),
+        values: Any = None,
+        digits: int = 2,
+        heavy: bool = False,
+        hidden: Any = None,
+        shade: Any = None,
+        row: int | None = None,
+        size: float | None = None,
     ) -> Box:
         """Matriz `rows`×`cols` con esquina en `(x, y)`.
 
@@ -199,8 +214,15 @@ class Figure:
         return box
 
     def column(
-        self, cx: float, y: float, role: str | None, values: Any = None, *, count: int = 3,
-        cell: tuple[float, float] = (46, 25), **options: Any,
+        self,
+        cx: float,
+        y: float,
+        role: str | None,
+        values: Any = None,
+        *,
+        count: int = 3,
+        cell: tuple[float, float] = (46, 25),
+        **options: Any,
     ) -> Box:
         """Vector: columna de celdas centrada en `cx`, con o sin números."""
         rows = count if values is None else len(values)
@@ -235,8 +257,18 @@ class Figure:
     # --- operaciones, flechas y marcas ---------------------------------------------------------
 
     def op(
-        self, x: float, y: float, w: float, h: float, label: str, *, role: str | None = None,
-        heavy: bool = False, dashed: bool = False, size: float | None = None, radius: float = 12,
+        self,
+        x: float,
+        y: float,
+        w: float,
+        h: float,
+        label: str,
+        *,
+        role: str | None = None,
+        heavy: bool = False,
+        dashed: bool = False,
+        size: float | None = None,
+        radius: float = 12,
         bold: bool = False,
     ) -> Box:
         """Operación: caja redondeada. Con `heavy`, tiene parámetros entrenables."""
@@ -260,7 +292,11 @@ class Figure:
         return Box(cx - radius, cy - radius, 2 * radius, 2 * radius)
 
     def arrow(
-        self, *points: Point, width: float = 1.5, dashed: bool = False, opacity: float = 1,
+        self,
+        *points: Point,
+        width: float = 1.5,
+        dashed: bool = False,
+        opacity: float = 1,
         head: bool = True,
     ) -> None:
         """Flecha por los puntos dados: la punta toca exactamente el último."""

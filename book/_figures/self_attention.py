@@ -113,16 +113,16 @@ def self_attention_all() -> Figure:
         box = fig.op(cx - 40, 154, 80, 38, f"$W_{letter}$", heavy=True)
         fig.arrow((240, 134), (cx, 134), box.n)
         lit = 1 if letter == "q" else None
-        grid = fig.grid(cx - 52, 214, 3, 2, role, values=inputs @ matrix, digits=0,
-                        cell=(52, 26), row=lit)
+        grid = fig.grid(
+            cx - 52, 214, 3, 2, role, values=inputs @ matrix, digits=0, cell=(52, 26), row=lit
+        )
         fig.arrow(box.s, grid.n)
         fig.text(grid.right + 8, grid.cy, f"${letter.upper()}$", anchor="start")
         projected.append(grid)
     score = fig.op(22, 320, 290, 42, "softmax de $QK^T/√d_k$, por filas")
     fig.arrow(projected[0].s, (projected[0].cx, score.y))
     fig.arrow(projected[1].s, (projected[1].cx, score.y))
-    a = fig.grid(80, 418, 3, 3, "weight", values=weights, digits=3, shade=weights,
-                 cell=(54, 30))
+    a = fig.grid(80, 418, 3, 3, "weight", values=weights, digits=3, shade=weights, cell=(54, 30))
     fig.arrow((a.cx, score.bottom), (a.cx, 386))
     for j, word in enumerate(words):
         fig.text(a.x + 54 * (j + 0.5), 402, word, size=fig.small)
@@ -172,8 +172,17 @@ def weights_two_kinds() -> Figure:
         words = sentence.split()
         weights = softmax(scaled_scores(embed(sentence)))
         panel = fig.frame(4, top, 436, 58 + 28 * len(words))
-        a = fig.grid(80, top + 40, len(words), len(words), "weight", values=weights,
-                     digits=3, shade=weights, cell=(60, 28))
+        a = fig.grid(
+            80,
+            top + 40,
+            len(words),
+            len(words),
+            "weight",
+            values=weights,
+            digits=3,
+            shade=weights,
+            cell=(60, 28),
+        )
         for j, word in enumerate(words):
             fig.text(a.x + 60 * (j + 0.5), top + 22, word, size=fig.small)
         _row_words(fig, a, words)
@@ -202,8 +211,9 @@ def causal_mask() -> Figure:
     step = fig.op(84, 242, 290, 40, "softmax por filas")
     fig.arrow((top.cx, top.bottom), step.n)
     fig.text(84, 318, "Pesos de atención $A$", anchor="start", bold=True)
-    a = fig.grid(84, 338, 5, 5, "weight", values=weights, digits=3, hidden=hidden,
-                 shade=weights, cell=cell)
+    a = fig.grid(
+        84, 338, 5, 5, "weight", values=weights, digits=3, hidden=hidden, shade=weights, cell=cell
+    )
     fig.arrow((345, step.bottom), (345, a.y))
     for j, word in enumerate(words):
         fig.text(top.x + 58 * (j + 0.5), 50, word, size=fig.small)

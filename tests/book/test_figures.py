@@ -19,10 +19,20 @@ ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "book" / "_figures"
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = (
-    "additive_multiplicative", "attention_step", "causal_mask", "course_map",
-    "dictionary_soft_store", "hard_soft", "heads_and_output", "linear_combination",
-    "lookup_matrix_form", "self_attention_all", "self_attention_one_query",
-    "seq2seq_bottleneck", "stacked_projections", "weights_two_kinds",
+    "additive_multiplicative",
+    "attention_step",
+    "causal_mask",
+    "course_map",
+    "dictionary_soft_store",
+    "hard_soft",
+    "heads_and_output",
+    "linear_combination",
+    "lookup_matrix_form",
+    "self_attention_all",
+    "self_attention_one_query",
+    "seq2seq_bottleneck",
+    "stacked_projections",
+    "weights_two_kinds",
 )
 # STYLE, «Visual language»: consultas, claves, valores, pesos, entradas, salidas, oculto.
 PALETTE = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C"}
@@ -119,7 +129,8 @@ def test_colour_never_carries_meaning_alone(name):
     """Lo oculto va rayado, y toda cuadrícula o barra de color convive con texto."""
     root = root_of(name)
     grey_cells = [
-        rect for rect in root.iter(f"{SVG}rect")
+        rect
+        for rect in root.iter(f"{SVG}rect")
         if rect.get("fill") == "#8C8C8C" and rect.get("stroke") == "currentColor"
     ]
     hatched = [r for r in root.iter(f"{SVG}rect") if r.get("fill") == f"url(#{name}-hatch)"]
@@ -171,8 +182,17 @@ def test_ids_are_prefixed_and_unique_in_a_page_with_every_figure():
 def test_is_text_drawn_by_us_and_nothing_else(name):
     tags = {element.tag.removeprefix(SVG) for element in root_of(name).iter()}
     assert tags <= {
-        "svg", "title", "desc", "defs", "marker", "pattern",
-        "rect", "path", "circle", "text", "tspan",
+        "svg",
+        "title",
+        "desc",
+        "defs",
+        "marker",
+        "pattern",
+        "rect",
+        "path",
+        "circle",
+        "text",
+        "tspan",
     }
 
 
@@ -261,8 +281,11 @@ def test_causal_mask_numbers():
     weights = attention_weights(LONG @ W_Q, LONG @ W_K, mask=mask)
     assert_shows("causal_mask", weights[mask], 3)
     assert_shows("causal_mask", (LONG @ W_Q @ (LONG @ W_K).T / 2**0.5)[mask], 2)
-    hatched = [r for r in root_of("causal_mask").iter(f"{SVG}rect")
-               if r.get("fill") == "url(#causal_mask-hatch)"]
+    hatched = [
+        r
+        for r in root_of("causal_mask").iter(f"{SVG}rect")
+        if r.get("fill") == "url(#causal_mask-hatch)"
+    ]
     assert len(hatched) == 2 * 10 + 1, "diez celdas ocultas por matriz y la muestra de la leyenda"
 
 
@@ -316,7 +339,7 @@ def test_no_text_overlaps_or_leaves_the_canvas(browser, font):
     problems = {}
     for name in NAMES:
         svg = (FIGURES / f"{name}.svg").read_text(encoding="utf-8")
-        page.set_content(f'<body style="font-family:\'{font}\',sans-serif">{svg}</body>')
+        page.set_content(f"<body style=\"font-family:'{font}',sans-serif\">{svg}</body>")
         problems[name] = page.evaluate(LAYOUT)
     page.close()
     assert not {name: found for name, found in problems.items() if found}
