@@ -15,7 +15,7 @@ SCRIPT = "mathjax/tex-svg.js"
 CONFIG = {
     # El menú contextual de MathJax está en inglés y permite cargar partes de otros servidores.
     "options": {"enableMenu": False, "menuOptions": {"settings": {"assistiveMml": True}}},
-    "svg": {"fontCache": "global", "scale": 0.94},
+    "svg": {"fontCache": "global", "scale": 0.86},
 }
 
 
