@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
@@ -73,7 +74,7 @@ def _run(
     with tempfile.TemporaryDirectory(prefix="course-", ignore_cleanup_errors=True) as profile:
         environment = _reproducible_environment(profile) if reproducible else dict(os.environ)
         try:
-            asyncio.run(asyncio.wait_for(client.async_execute(env=environment), limit))
+            run_sync(_execute_within)(client, environment, limit)
         except CellExecutionError as error:
             reason = f"{error.ename}: {_one_line(error.evalue)}"
             raise CellFailedError(current["index"], reason) from None
@@ -83,6 +84,10 @@ def _run(
         except (DeadKernelError, RuntimeError) as error:
             reason = f"el núcleo de Python terminó ({_one_line(str(error))})"
             raise CellFailedError(current["index"], reason) from None
+
+
+async def _execute_within(client: NotebookClient, env: dict[str, str], limit: int | None) -> None:
+    await asyncio.wait_for(client.async_execute(env=env), limit)
 
 
 def _reproducible_environment(profile: str) -> dict[str, str]:

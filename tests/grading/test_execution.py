@@ -1,5 +1,7 @@
 """Ejecutar en un núcleo nuevo: qué detiene, qué sigue y qué veredictos se leen."""
 
+import asyncio
+
 import nbformat
 import pytest
 
@@ -50,3 +52,14 @@ def test_the_last_verdict_of_an_exercise_counts():
     cells[1].outputs.append(nbformat.v4.new_output("stream", text="x"))
     found = verdicts(nbformat.v4.new_notebook(cells=cells))
     assert {name: verdict["status"] for name, verdict in found.items()} == {"a.b": "correct"}
+
+
+def test_it_works_inside_a_running_event_loop(tmp_path):
+    """Como en un cuaderno, o al lado de un navegador de pruebas."""
+    executed = notebook("1 + 1")
+
+    async def inside():
+        execute(executed, tmp_path)
+
+    asyncio.run(inside())
+    assert executed.cells[0].outputs[0]["data"]["text/plain"] == "2"
