@@ -1,5 +1,6 @@
 """La casa en orden: quién importa a quién, estilo y un paquete que se importa sin hacer nada."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -44,3 +45,10 @@ def test_requirements_satisfy_the_package():
     for requirement in map(Requirement, wanted):
         version = versions[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(version), f"{requirement} y {version}"
+
+
+def test_the_documents_link_to_what_exists():
+    for document in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+        text = (ROOT / document).read_text(encoding="utf-8")
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+            assert (ROOT / target).exists(), f"{document} enlaza {target}, que no existe"
