@@ -20,7 +20,7 @@ config, _ = get_final_config(
     sourcedir=root,
 )
 # Sphinx cuenta estas rutas desde la carpeta de este archivo.
-for name in ("html_static_path", "templates_path"):
+for name in ("html_static_path", "templates_path", "bibtex_bibfiles"):
     config[name] = [str(root / path) for path in config[name]]
 for name in ("html_logo", "html_favicon"):
     config[name] = str(root / config[name])
@@ -37,7 +37,7 @@ def write_configuration() -> Path:
 
 
 def command(port: int) -> list[str]:
-    """La orden de sphinx-autobuild: vigila el libro, los cuadernos y la biblioteca."""
+    """El comando de sphinx-autobuild: vigila el libro, los cuadernos y la biblioteca."""
     ignored = r"(/|^)(_build|\.venv|\.git|__pycache__|[^/]*_cache|[^/]*\.tmp)(/|$)"
     return [
         *(sys.executable, "-m", "sphinx_autobuild", "--port", str(port)),
