@@ -15,7 +15,7 @@ site: $(READY)  ## construye el libro, ejecutando lo que haya cambiado: _build/h
 serve: $(READY)  ## sirve el libro en http://localhost:8000 y lo rehace con cada cambio
 	$(BIN)/python book/_ext/serve.py
 
-test: $(READY) system  ## pasa todas las pruebas, cuadernos incluidos
+test: $(READY) system  ## ejecuta todas las pruebas, cuadernos incluidos
 	$(BIN)/python -m pytest -n auto --dist loadfile --nbval --nbval-cell-timeout=300 tests exercises solutions
 
 bench: $(READY)  ## mide tiempos y memoria, y guarda los resultados en benchmarks/results

@@ -1,4 +1,4 @@
-"""La orden `course`: generar los cuadernos, comprobar uno y revisar el equipo.
+"""El comando `course`: generar los cuadernos, comprobar uno y revisar el equipo.
 
 Códigos de salida: 0, hecho; 1, el trabajo encontró un fallo; 2, uso incorrecto.
 """
@@ -127,6 +127,10 @@ def check(
         print_error(str(error))
         raise typer.Exit(2) from None
     console.print(_report_table(notebook, report))
+    for row in report.rows:
+        if row.message:
+            text = f"{row.exercise}: {row.message}"
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
     for cell in report.broken_cells:
         console.print(f"Se detuvo la {cell}", markup=False, highlight=False, style="yellow")
     console.print(f"Total: {report.points} de {report.max_points} puntos", highlight=False)
@@ -139,11 +143,10 @@ def _report_table(notebook: Path, report: object) -> Table:
     table.add_column("Ejercicio", no_wrap=True)
     table.add_column("Estado", no_wrap=True)
     table.add_column("Puntos", justify="right", no_wrap=True)
-    table.add_column("Comentario")
     for row in report.rows:
         label, style = _STATUS[row.status]
         points = f"{row.points}/{row.max_points}"
-        table.add_row(Text(row.exercise), Text(label, style=style), points, Text(row.message))
+        table.add_row(Text(row.exercise), Text(label, style=style), points)
     return table
 
 

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 
 _PROGRAMS = {
-    "make": ("los mandatos make site y make test", "sudo apt-get install make"),
+    "make": ("los comandos make site y make test", "sudo apt-get install make"),
     "chromium": ("probar el sitio en un navegador", "sudo apt-get install chromium"),
     "hunspell": ("revisar la ortografía", "sudo apt-get install hunspell hunspell-es"),
     "bwrap": ("calificar entregas en un entorno aislado", "sudo apt-get install bubblewrap"),

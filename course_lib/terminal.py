@@ -14,15 +14,15 @@ from typer.core import TyperCommand, TyperGroup
 _PANELS = {
     "ARGUMENTS_PANEL_TITLE": "Argumentos",
     "OPTIONS_PANEL_TITLE": "Opciones",
-    "COMMANDS_PANEL_TITLE": "Mandatos",
+    "COMMANDS_PANEL_TITLE": "Comandos",
     "ERRORS_PANEL_TITLE": "Error",
     "ABORTED_TEXT": "Interrumpido.",
     "DEFAULT_STRING": "[si falta: {}]",
     "REQUIRED_LONG_STRING": "[obligatorio]",
 }
 _MESSAGES = (
-    (r"No such command '(.+)'\..*", r"No existe el mandato «\1»."),
-    (r"Missing command\.", "Falta el mandato."),
+    (r"No such command '(.+)'\..*", r"No existe el comando «\1»."),
+    (r"Missing command\.", "Falta el comando."),
     (r"No such option: (\S+)", r"No existe la opción «\1»."),
     (r"Got unexpected extra argument(?:\(s\)|s)? \((.+)\)", r"Sobra: \1."),
     (
@@ -41,7 +41,7 @@ def apply_spanish_panels() -> None:
 
 
 class _SpanishHelp:
-    """Lo que comparten la orden principal y cada mandato."""
+    """Lo que comparten `course` y cada uno de sus comandos."""
 
     def get_usage(self, ctx: Any) -> str:
         return super().get_usage(ctx).replace("Usage:", "Uso:", 1)
@@ -53,17 +53,23 @@ class _SpanishHelp:
         return option
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        words = {"[OPTIONS]": "[OPCIONES]", "COMMAND": "MANDATO", "[ARGS]...": "[ARGUMENTOS]..."}
+        words = {"[OPTIONS]": "[OPCIONES]", "COMMAND": "COMANDO", "[ARGS]...": "[ARGUMENTOS]..."}
         pieces = [word for piece in super().collect_usage_pieces(ctx) for word in piece.split(" ")]
-        return [words.get(piece, piece) for piece in pieces]
+        return [words.get(piece, piece.strip("{}")) for piece in pieces]
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params = super().get_params(ctx)
+        for param in params:  # Typer escribe en inglés el tipo de cada valor: <bool>, <path>
+            param.display_type = lambda ctx: None
+        return params
 
 
 class SpanishCommand(_SpanishHelp, TyperCommand):
-    """Un mandato con la ayuda en español."""
+    """Un comando con la ayuda en español."""
 
 
 class SpanishGroup(_SpanishHelp, TyperGroup):
-    """La orden principal: ayuda y errores de uso en español; código 2 si el uso no es correcto."""
+    """El comando principal: ayuda y errores de uso en español, y código 2 tras un mal uso."""
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         if not standalone_mode:

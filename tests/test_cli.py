@@ -1,4 +1,4 @@
-"""La orden `course`: qué dice y con qué código termina (0, hecho; 1, un fallo; 2, mal uso)."""
+"""El comando `course`: qué dice y con qué código termina (0, hecho; 1, un fallo; 2, mal uso)."""
 
 import json
 
@@ -18,6 +18,8 @@ ENGLISH = (
     "Error:\n",
     "Missing",
     "No such",
+    "<",
+    "{",
 )
 
 
@@ -49,7 +51,7 @@ def test_the_help_is_in_spanish(command):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing"], "No existe el mandato «nothing»."),
+        (["nothing"], "No existe el comando «nothing»."),
         (["check"], "Falta CUADERNO."),
         (["check", "a", "b"], "Sobra: b."),
         (["check", "a", "--nothing"], "No existe la opción «--nothing»."),

@@ -37,7 +37,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def build(folder: Path, **environment: str) -> subprocess.CompletedProcess:
-    """Construye un libro con la misma orden que `make site`."""
+    """Construye un libro con el mismo comando que `make site`."""
     main = "from jupyter_book.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-c", main, "build", ".", "-W", "-n", "--keep-going"],
