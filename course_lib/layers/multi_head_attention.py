@@ -83,7 +83,7 @@ class MultiHeadAttention(nn.Module):
             X_k: de donde salen las claves; si falta, X_q (autoatención).
             X_v: de donde salen los valores; si falta, X_k.
             mask: booleana, True = visible, difundible a `[..., t_q, t_k]` (la misma para todas
-                las cabezas) o a `[..., heads, t_q, t_k]`.
+                las cabezas) o, con todos sus ejes, a `[..., heads, t_q, t_k]`.
             causal: con True, cada posición ve solo hasta sí misma.
             need_weights: con True devuelve también los pesos.
 

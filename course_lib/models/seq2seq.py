@@ -174,7 +174,7 @@ class Encoder(nn.Module):
 
         h_j = [h→_j ; h←_j]          s_0 = tanh(W [h→_t ; h←_1])
 
-    El relleno no se recorre: alargarlo no cambia ningún estado.
+    El relleno no se recorre: alargarlo no cambia ningún estado. El artículo toma s_0 solo de h←_1.
 
     Fuente: Bahdanau et al. (2015), §3.2; capítulo `attention`.
     """
@@ -206,7 +206,7 @@ class BottleneckDecoder(nn.Module):
 
         s_i = GRU(s_{i−1}, y_{i−1})
 
-    Fuente: Sutskever et al. (2014), §2; capítulo `attention`.
+    Fuente: Sutskever et al. (2014), §2, allí con LSTM; capítulo `attention`.
     """
 
     def __init__(self, config: Seq2SeqConfig) -> None:

@@ -92,8 +92,9 @@ def attention(
 
         H = A V,  A = [soft](arg)max_β(Q Kᵀ)
 
-    La atención suave usa el núcleo fundido de torch, que nunca forma A entera: la memoria
-    crece con t, no con t². Quien necesita A la pide a `attention_weights`.
+    La atención suave usa el núcleo fundido de torch, que no forma A entera: la memoria crece
+    con t, no con t² (salvo con una `mask` de t × t, o con dropout en la CPU, que pide A).
+    Quien necesita A la pide a `attention_weights`.
 
     Argumentos:
         Q: consultas, `[..., t_q, d_k]`.

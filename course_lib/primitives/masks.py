@@ -47,8 +47,9 @@ def padding_mask(token_ids: Int[Tensor, "*batch t_k"], pad_id: int) -> Bool[Tens
         pad_id: identificador del relleno.
 
     Devuelve:
-        La máscara, con un eje de tamaño 1 para las consultas: `[..., 1, t_k]`. Para usarla con
-        varias cabezas, `[batch, heads, t_q, t_k]`, añade su eje con `.unsqueeze(-3)`.
+        La máscara, con un eje de tamaño 1 para las consultas: `[..., 1, t_k]`. Con varias
+        cabezas, `[batch, heads, t_q, t_k]`, añade su eje con `.unsqueeze(-3)`;
+        `MultiHeadAttention` lo hace sola.
 
     Errores:
         ValueError: si los identificadores no son enteros.

@@ -1,4 +1,4 @@
-"""El máximo suave y el máximo duro: de puntuaciones a pesos."""
+"""El arg max suave y el arg max duro: de puntuaciones a pesos."""
 
 import math
 
