@@ -197,6 +197,11 @@ def _scaled_step(state: Tensor, encoder_states: Tensor) -> tuple[Tensor, Tensor]
     return decoding_step(state / state.shape[-1] ** 0.5, encoder_states)
 
 
+def _scores_as_mix(state: Tensor, encoder_states: Tensor) -> tuple[Tensor, Tensor]:
+    weights, _ = decoding_step(state, encoder_states)
+    return weights, _step_with(lambda s: s)(state, encoder_states)[1]
+
+
 DECODING_STEP = Exercise(
     name="attention.decoding_step",
     points=2,
@@ -225,6 +230,12 @@ DECODING_STEP = Exercise(
             _step_with(_softmax, lambda w, H: (hard_argmax(w)[..., None] * H).sum(dim=1)),
             "el contexto es el estado de mayor peso. Eso es atención dura; se pide la suave, que "
             "mezcla todos los estados según sus pesos.",
+        ),
+        Misconception(
+            "mixes_with_scores",
+            _scores_as_mix,
+            "los pesos están bien, pero el contexto mezcla los estados con las puntuaciones. "
+            "Multiplica cada estado por su peso, el que sale de softmax.",
         ),
         Misconception(
             "no_softmax",
@@ -327,7 +338,7 @@ ADDITIVE_SCORES = Exercise(
         Misconception(
             "transposed",
             lambda Q, K, W_q, W_k, v: additive_scores(Q, K, W_q, W_k, v).mT,
-            "las puntuaciones salen traspuestas: una fila por consulta y una columna por clave, "
+            "las puntuaciones salen transpuestas: una fila por consulta y una columna por clave, "
             "[t_q, t_k]. Revisa en qué eje insertas el de tamaño 1.",
         ),
         Misconception(
@@ -400,7 +411,7 @@ COLUMNS = Exercise(
         Misconception(
             "not_transposed_back",
             lambda X, beta: attention_columns(X, beta).mT,
-            "calculas bien con filas, pero no vuelves a trasponer: H tiene una columna por "
+            "calculas bien con filas, pero no vuelves a transponer: H tiene una columna por "
             "entrada, como X.",
         ),
         Misconception(
@@ -505,6 +516,11 @@ MASKED_ATTENTION = Exercise(
             "(e⁰ = 1): los pesos que quedan no suman 1.",
         ),
         Misconception(
+            "default_beta",
+            lambda Q, K, V, mask, beta: attention(Q, K, V, mask=mask),
+            "la máscara está bien, pero usas β = 1/√d_k y no el β que se recibe.",
+        ),
+        Misconception(
             "inverted",
             lambda Q, K, V, mask, beta: masked_attention(Q, K, V, ~mask, beta),
             "la máscara está al revés: True significa visible.",
@@ -530,9 +546,9 @@ MASKED_ATTENTION = Exercise(
         Misconception(
             "renormalised_clamped",
             _renormalised_clamped,
-            "divides por la suma de los pesos visibles, con un mínimo para no dividir por cero. "
-            "Pero si lo oculto se llevaba todo el peso, lo visible ya valía 0 y no se recupera. "
-            "Oculta las puntuaciones, antes de softmax.",
+            "cuando lo oculto puntúa muy alto, lo visible se queda en 0. No basta renormalizar "
+            "después de softmax, ni restar un número fijo a lo oculto: su puntuación debe pasar a "
+            "ser la menor posible, antes de softmax.",
         ),
         Misconception(
             "renormalised",
@@ -557,6 +573,12 @@ READ_PLOT = Exercise(
             {"A": 0, "B": 1, "C": 2},
             "esa es la altura a la que se queda cada curva, en bits. Una entropía de b bits es "
             "la de un reparto igual entre 2ᵇ claves.",
+        ),
+        Misconception(
+            "bits_plus_one",
+            {"A": 1, "B": 2, "C": 3},
+            "sumas 1 a la altura de cada curva, y con A y B coincide. Pero m claves empatadas dan "
+            "log₂ m bits: 2 bits no son 3 claves.",
         ),
         Misconception(
             "number_of_keys",
