@@ -259,7 +259,7 @@ def _describe(error: BaseException) -> Failure:
     waiting = isinstance(error, NotImplementedError) and (
         message == STUB_MESSAGE or source.startswith("raise NotImplementedError")
     )
-    message = re.sub(r"0x[0-9a-fA-F]+", "0x…", message)
+    message = re.sub(r"\b0x[0-9a-fA-F]+", "0x…", message)
     shortened = message if len(message) <= 200 else message[:199] + "…"
     line = f"línea {number}: {source[:80]}" if source else ""
     return Failure(type(error).__name__, shortened, line, waiting)

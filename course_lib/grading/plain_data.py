@@ -235,9 +235,7 @@ class Comparison:
         return [
             fault
             for key in expected
-            for fault in self.faults(
-                actual[key], expected[key], f"{where}en la clave «{key}» del resultado, "
-            )
+            for fault in self.faults(actual[key], expected[key], f"{where}en «{key}», ")
         ]
 
     def _normal(self, text: str) -> str:

@@ -147,7 +147,7 @@ def test_the_place_inside_a_result_is_named():
         "example.both", 1, lambda s, b: (s, {"w": weights(s, b)}), _cases, (), gradient=False
     )
     result = check_exercise(both, lambda s, b: (s, {"w": s}))
-    place = "en la posición 1 del resultado, en la clave «w» del resultado, los valores no son"
+    place = "en la posición 1 del resultado, en «w», los valores no son"
     assert result.message.startswith(place)
 
 
@@ -363,6 +363,13 @@ def test_a_memory_address_is_hidden():
         raise ValueError(object())
 
     assert "ValueError: <object object at 0x…>" in verdict(student).message
+
+
+def test_a_shape_is_not_a_memory_address():
+    def student(scores, beta):
+        raise ValueError("no se pueden multiplicar (10x6 y 12x6)")
+
+    assert "(10x6 y 12x6)" in verdict(student).message
 
 
 def test_another_seed_draws_other_inputs():
