@@ -95,14 +95,14 @@ class ThemedFigure(Figure):
         ValueError: si `alt` está vacío.
     """
 
-    def __init__(self, *, alt: str, height: float = 3.0, width: float = _WIDTH) -> None:
+    def __init__(self, *, alt: str, height: float = 3.0) -> None:
         if not alt.strip():
             raise ValueError(
                 "Se esperaba un texto alternativo que describa la figura, y `alt` llegó vacío: "
                 "escribe en una o dos frases qué se ve."
             )
         with mpl.rc_context(_STYLE):
-            super().__init__(figsize=(width, height), dpi=72, layout="constrained")
+            super().__init__(figsize=(_WIDTH, height), dpi=72, layout="constrained")
         self.alt = alt.strip()
 
     def __repr__(self) -> str:
@@ -163,8 +163,8 @@ def plot_attention(
     Fuente: capítulo «Atención», eq-attention.
     """
     A = _matrix(A, "A", "[t_q, t_k]")
-    fig = ThemedFigure(alt=alt, height=_heat_map_height(A.shape, _WIDTH, title, queries, keys))
-    ax = _axes(fig)
+    fig = ThemedFigure(alt=alt, height=_heat_map_height(A.shape, title, queries, keys))
+    ax = fig.add_subplot()
     image = _draw_cells(ax, A, Normalize(0.0, 1.0), "cividis", _visible(mask, A.shape))
     _label_cells(ax, A.shape, queries, keys, "consultas", "claves")
     _finish_heat_map(fig, ax, image, A.shape, "peso", title)
@@ -211,7 +211,7 @@ def plot_heads(
     height = rows * (min(side * A.shape[1] / A.shape[2], 3.0) + 0.35) + labels
     fig = ThemedFigure(alt=alt, height=height)
     for i, name in enumerate(names):
-        ax = _axes(fig, rows, columns, i + 1)
+        ax = fig.add_subplot(rows, columns, i + 1)
         visible = _visible(mask, A.shape[1:])
         _draw_cells(ax, A[i], Normalize(0.0, 1.0), "cividis", visible, printed=False)
         _label_cells(ax, A.shape[1:], queries, keys, None, None)
@@ -257,8 +257,8 @@ def plot_matrix(
     if diverging:
         high = max(abs(low), abs(high), 1e-12)
         low = -high
-    fig = ThemedFigure(alt=alt, height=_heat_map_height(M.shape, _WIDTH, title, rows, columns))
-    ax = _axes(fig)
+    fig = ThemedFigure(alt=alt, height=_heat_map_height(M.shape, title, rows, columns))
+    ax = fig.add_subplot()
     cmap = "PuOr" if diverging else "cividis"
     image = _draw_cells(ax, M, Normalize(low, high), cmap, visible)
     _label_cells(ax, M.shape, rows, columns, ylabel, xlabel)
@@ -286,6 +286,7 @@ def plot_bars(
         labels: n rótulos.
         alt: descripción de la figura.
         xlabel, ylabel: nombres de los ejes tal como se ven.
+        title: título, si hace falta.
         role: clave de `COLORS` que da el color cuando hay una sola serie.
         horizontal: barras acostadas; por defecto, si los rótulos son largos.
         fmt: formato de la cifra; "" no la escribe.
@@ -300,7 +301,7 @@ def plot_bars(
         horizontal = max(map(len, labels), default=0) * len(labels) > 40
     extent = len(labels) * max(1.0, 0.75 * len(series))
     fig = ThemedFigure(alt=alt, height=max(1.8, 0.9 + 0.36 * extent) if horizontal else 3.0)
-    ax = _axes(fig)
+    ax = fig.add_subplot()
     for i, (name, heights) in enumerate(series.items()):
         heights = _array(heights)
         _check_count(labels, heights.size, "rótulos", "valores")
@@ -338,7 +339,7 @@ def plot_curves(
         ValueError: si x e y no tienen la misma longitud.
     """
     fig = ThemedFigure(alt=alt, height=3.1)
-    ax = _axes(fig)
+    ax = fig.add_subplot()
     if logx:
         ax.set_xscale("log")
         _plain_numbers(ax.xaxis)
@@ -397,7 +398,7 @@ def plot_vectors(
         ValueError: si un vector no tiene dos componentes o el rol no existe.
     """
     fig = ThemedFigure(alt=alt, height=3.9)
-    ax = _axes(fig)
+    ax = fig.add_subplot()
     ax.set_aspect("equal", adjustable="datalim")
     ax.grid(True, color=COLORS["hidden"], alpha=0.25, linewidth=0.6)
     if hull:
@@ -425,6 +426,7 @@ def _draw_vector(ax: Axes, label: str, vector: np.ndarray, role: str) -> None:
         )
     arrow = {"arrowstyle": "-|>", "color": COLORS[role], "linewidth": 2, "shrinkA": 0, "shrinkB": 0}
     ax.annotate("", xy=tuple(vector), xytext=(0, 0), arrowprops=arrow)
+    # Las anotaciones no ensanchan los ejes; un punto invisible, sí.
     ax.plot(*vector, alpha=0)
     away = np.sign(vector) * 9
     ax.annotate(
@@ -553,11 +555,10 @@ def _label_cells(
     _set_ticks(ax.set_yticks, rows, shape[0], "filas")
     _set_ticks(ax.set_xticks, columns, shape[1], "columnas")
     if _rotated(columns):
-        ax.tick_params(axis="x", rotation=90 if shape[1] > 12 else 45)
+        crowded = shape[1] > 12
+        ax.tick_params(axis="x", rotation=90 if crowded else 45)
         for label in ax.get_xticklabels():
-            label.set(ha="center" if shape[1] > 12 else "right", rotation_mode="anchor")
-            if shape[1] > 12:
-                label.set(ha="right", va="center")
+            label.set(ha="right", va="center" if crowded else "top", rotation_mode="anchor")
     _name_axes(ax, xlabel, ylabel, None)
 
 
@@ -592,7 +593,6 @@ def _finish_heat_map(
 
 def _heat_map_height(
     shape: tuple[int, ...],
-    width: float,
     title: str | None,
     rows: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
@@ -600,8 +600,8 @@ def _heat_map_height(
     """Alto con el que las celdas salen casi cuadradas y los rótulos no se pisan."""
     left = 0.6 + _LETTER * max(map(len, rows or [""]))
     below = 0.6 + (_LETTER * max(map(len, columns)) if _rotated(columns) else 0.2)
-    bar = 0.9 if max(shape) > _MAX_PRINTED and width == _WIDTH else 0.0
-    cell = min((width - left - bar) / shape[1], _MAX_CELL)
+    bar = 0.9 if max(shape) > _MAX_PRINTED else 0.0
+    cell = min((_WIDTH - left - bar) / shape[1], _MAX_CELL)
     if rows is not None:
         cell = max(cell, 0.22)
     return min(max(0.6, shape[0] * cell), 4.8) + below + (0.3 if title else 0.0)
@@ -609,10 +609,6 @@ def _heat_map_height(
 
 def _rotated(columns: Sequence[str] | None) -> bool:
     return columns is not None and max(map(len, columns)) * len(columns) > 34
-
-
-def _axes(fig: ThemedFigure, rows: int = 1, columns: int = 1, index: int = 1) -> Axes:
-    return fig.add_subplot(rows, columns, index)
 
 
 def _name_axes(ax: Axes, xlabel: str | None, ylabel: str | None, title: str | None) -> None:
@@ -671,7 +667,7 @@ def _visible(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
 def _check_count(labels: Sequence[str], count: int, what: str, of: str) -> None:
     if len(labels) != count:
         raise ValueError(
-            f"Se esperaban {count} {what}, uno por cada una de las {of}, y llegaron {len(labels)}."
+            f"Se esperaban {count} {what}, tantos como {of}, y llegaron {len(labels)}."
         )
 
 
