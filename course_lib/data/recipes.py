@@ -236,7 +236,7 @@ def _opinion(random: Random, nouns: dict[str, Noun]) -> tuple[str, str, list[Sen
     for role, quality in zip(("good", "bad"), qualities, strict=True):
         first = _pick(random, adjectives(quality))
         second = _pick(random, [other for other in adjectives(quality) if other is not first])
-        nouns[f"{role}"] = agreeing(first, nouns["dish"])
+        nouns[role] = agreeing(first, nouns["dish"])
         nouns[f"{role}2"] = agreeing(second, nouns["dish"])
         nouns[f"{role}_thing"] = agreeing(first, None)
     sentences = [_pick(random, frame)]
