@@ -46,12 +46,18 @@ def _is_view_of(out, args):
 
 
 def _lookup_cases(rng):
-    """Tres claves hacia la consulta: la cercana, la corta que apunta igual y la larga, que gana."""
+    """La mayor puntuación no es de la clave más cercana, ni la más alineada, ni la más larga.
+
+    La cercana es K[0]; la alineada, K[4]; la más larga, K[3], no apunta ni a favor ni en contra.
+    Gana K[2], y K[5] es su contraria: a veces, con una puntuación mayor en valor absoluto.
+    """
     cases = []
-    for t_k, d_k, d_v in ((7, 5, 3), (6, 4, 4), (9, 3, 3)):
+    for t_k, d_k, d_v, opposite in ((7, 5, 3, -9), (6, 4, 4, -2), (9, 3, 3, -9)):
         K = torch.nn.functional.normalize(_normal(rng, t_k, d_k))
         query = K[0] + 0.1 * _normal(rng, d_k)
-        K[2], K[4] = 5 * K[0], 0.3 * query
+        across = K[3] - (K[3] @ query) / (query @ query) * query
+        K[2], K[4], K[5] = 5 * K[0], 0.3 * query, opposite * K[0]
+        K[3] = 20 * across / across.norm()
         cases.append((query, K, _normal(rng, t_k, d_v)))
     return cases
 
@@ -95,6 +101,18 @@ HARD_LOOKUP = Exercise(
             lambda query, K, V: V[torch.cosine_similarity(K, query, dim=-1).argmax()],
             "comparas ángulos (semejanza del coseno). Aquí el parecido es el producto escalar, en "
             "el que también cuenta la longitud de la clave.",
+        ),
+        Misconception(
+            "longest_key",
+            lambda query, K, V: V[K.norm(dim=-1).argmax()],
+            "eliges la clave más larga, sin mirar hacia dónde apunta: falta compararla con la "
+            "consulta.",
+        ),
+        Misconception(
+            "absolute_score",
+            lambda query, K, V: V[(K @ query).abs().argmax()],
+            "tomas el valor absoluto de las puntuaciones. Una muy negativa es lo contrario de lo "
+            "que se busca, no algo parecido.",
         ),
         Misconception(
             "argmax_per_coordinate",
@@ -250,9 +268,9 @@ READ_CURVES = Exercise(
             "puntuación. La curva plana es de otra regla.",
         ),
         Misconception(
-            "larger_divisor_larger_weight",
+            "width_concentrates",
             _curves("A", "B", "C"),
-            "parece que un divisor mayor diera un peso mayor. Dividir junta las puntuaciones, y "
+            "la curva que sube no es la de dividir entre d: dividir junta las puntuaciones, y "
             "puntuaciones más juntas dan pesos más parecidos.",
         ),
         Misconception(
@@ -269,7 +287,7 @@ READ_CURVES = Exercise(
 
 
 def _matrix_cases(rng):
-    """Sin lote, con un eje de lote y con dos; nunca cuatro tamaños que se confundan."""
+    """Sin lote, con un eje de lote y con dos; una vez t_q = t_k y otra d_k = d_v."""
     sizes = (((), 4, 6, 3, 5), ((2,), 5, 5, 9, 2), ((3, 2), 3, 7, 4, 4))
     return [
         (_normal(rng, *b, t_q, d_k), _normal(rng, *b, t_k, d_k), _normal(rng, *b, t_k, d_v))
@@ -290,10 +308,6 @@ def _look_up(scale, dim=-1):
 def _scale_after(Q, K, V):
     A = soft_argmax(Q @ K.mT) / math.sqrt(Q.shape[-1])
     return A @ V, A
-
-
-def _unscaled_output(Q, K, V):
-    return attention(Q, K, V), soft_argmax(Q @ K.mT)
 
 
 def _plain_transpose(Q, K, V):
@@ -633,6 +647,14 @@ def _top_k_by_chunks(Q, K, k, chunk_size, offset=True, largest=True):
     return scores, indices
 
 
+def _ascending(Q, K, k, chunk_size):
+    return tuple(x.flip(-1) for x in _top_k_by_chunks(Q, K, k, chunk_size))
+
+
+def _whole_chunks_only(Q, K, k, chunk_size):
+    return _top_k_by_chunks(Q, K[: len(K) // chunk_size * chunk_size], k, chunk_size)
+
+
 def _last_chunk_only(Q, K, k, chunk_size):
     start = (len(K) - 1) // chunk_size * chunk_size
     scores, indices = (Q @ K[start:].mT).topk(min(k, len(K) - start))
@@ -680,6 +702,16 @@ TOP_K = Exercise(
             "no_offset",
             lambda Q, K, k, chunk_size: _top_k_by_chunks(Q, K, k, chunk_size, offset=False),
             "las posiciones son relativas a cada trozo: súmales dónde empieza el trozo en K.",
+        ),
+        Misconception(
+            "ascending",
+            _ascending,
+            "encuentras las k mejores, pero las das de menor a mayor.",
+        ),
+        Misconception(
+            "whole_chunks_only",
+            _whole_chunks_only,
+            "las últimas claves se quedan sin mirar: el último trozo puede ser más corto.",
         ),
         Misconception(
             "last_chunk",
