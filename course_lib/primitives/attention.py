@@ -93,7 +93,7 @@ def attention(
         H = A V,  A = [soft](arg)max_β(Q Kᵀ)
 
     La atención suave usa el núcleo fundido de torch, que no forma A entera: la memoria crece
-    con t, no con t² (salvo con una `mask` de t × t, o con dropout en la CPU, que pide A).
+    con t, no con t² (salvo con una `mask` de t × t, o con `dropout` en la CPU, que pide A).
     Quien necesita A la pide a `attention_weights`.
 
     Argumentos:
