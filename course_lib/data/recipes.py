@@ -321,7 +321,7 @@ def quantities(item: Ingredient) -> tuple[Line, ...]:
         return (_line(item, (*item.words, ("al", "ADP"), ("gusto", "NOUN")), "{} to taste", False),)
     one, many, one_en, many_en, amounts = measures()[item.measure]
     return tuple(
-        _measured(item, amount, *((one, one_en) if amount in "½1" else (many, many_en)))
+        _measured(item, amount, *((one, one_en) if amount in ("½", "1") else (many, many_en)))
         for amount in amounts.split()
     )
 
