@@ -140,7 +140,7 @@ def test_check_shows_the_verdicts_and_does_not_touch_the_file(example_project):
 def test_check_of_a_right_notebook_ends_with_zero(example_project):
     path = student_notebook(
         example_project.root / "entrega.ipynb",
-        'check("example.double", lambda x: x + x)',
+        '%time\ncheck("example.double", lambda x: x + x)',
         'check("example.answer", "b")',
     )
     result = example_project.course("check", str(path))

@@ -316,9 +316,7 @@ def _validate_verdicts(source: Source, kind: str, notebook: Any, names: list[str
         verdict = found.get(name, {"status": "missing", "message": "la celda no dio un veredicto"})
         if verdict["status"] == wanted:
             continue
-        cell = next(
-            c for c in code_cells(source.notebook) if f'"{name}"' in c.source or name in c.source
-        )
+        cell = next(c for c in code_cells(source.notebook) if name in c.source)
         detail = verdict["message"] or verdict["status"]
         if kind == "solutions":
             raise NotebookError(f"{source.place(cell)}: la solución de «{name}» no pasa: {detail}.")

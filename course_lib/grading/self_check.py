@@ -15,6 +15,7 @@ from typing import Any
 import nbformat
 
 from course_lib.grading.execution import CellFailedError, execute_whole, verdicts
+from course_lib.grading.fingerprint import parse_cell
 
 
 class NotebookFileError(Exception):
@@ -128,10 +129,8 @@ def _checked_names(notebook: Any) -> dict[str, int]:
 def _nodes(cell: Any) -> list[ast.AST]:
     if cell.cell_type != "code":
         return []
-    try:
-        return list(ast.walk(ast.parse(cell.source)))
-    except (SyntaxError, ValueError):
-        return []
+    tree = parse_cell(cell.source)
+    return [] if tree is None else list(ast.walk(tree))
 
 
 def _error_in(cell: Any) -> str:
