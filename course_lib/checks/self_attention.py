@@ -603,7 +603,7 @@ EQUIVARIANCE = Exercise(
         Misconception(
             "exact",
             lambda f, X, order: torch.equal(f(X[order]), f(X)[order]),
-            "exiges igualdad exacta: en coma flotante, sumar en otro orden cambia los últimos "
+            "exiges igualdad exacta: en punto flotante, sumar en otro orden cambia los últimos "
             "decimales; usa torch.allclose con atol=1e-4",
         ),
         Misconception(
