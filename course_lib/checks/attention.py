@@ -150,7 +150,7 @@ HARD_ARGMAX = Exercise(
         Misconception(
             "integers",
             lambda s: hard_argmax(s).long(),
-            "los pesos son enteros, y no se pueden multiplicar por valores de coma flotante. "
+            "los pesos son enteros, y no se pueden multiplicar por valores de punto flotante. "
             "Devuelve el mismo tipo que las puntuaciones: `.to(scores.dtype)`.",
         ),
         Misconception(

@@ -80,7 +80,7 @@ def parse_cell(source: str) -> ast.Module | None:
     kept = ("" if re.match(r"\s*[%!]", line) else line for line in lines)
     try:
         return ast.parse("\n".join(kept))
-    except (SyntaxError, ValueError):  # ValueError: la celda tiene un carácter nulo
+    except (SyntaxError, ValueError):  # el segundo, si hay un carácter nulo
         return None
 
 

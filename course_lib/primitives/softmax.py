@@ -25,7 +25,7 @@ def soft_argmax(
         Los pesos a, con la forma de `scores`.
 
     Errores:
-        ValueError: si β no es finita o las puntuaciones no son de coma flotante.
+        ValueError: si β no es finita o las puntuaciones no son de punto flotante.
 
     Fuente: ecuación `eq-soft-argmax` del capítulo `attention`.
     """
@@ -47,7 +47,7 @@ def hard_argmax(scores: Float[Tensor, "..."], dim: int = -1) -> Float[Tensor, ".
         Los pesos a (one-hot), con la forma y el tipo de `scores`. No transmiten gradiente.
 
     Errores:
-        ValueError: si las puntuaciones no son de coma flotante.
+        ValueError: si las puntuaciones no son de punto flotante.
 
     Fuente: ecuación `eq-hard-argmax` del capítulo `attention`.
     """
@@ -60,7 +60,7 @@ def require_floating(name: str, x: Tensor) -> None:
     """Rechaza los tensores de enteros o booleanos, con los que la atención no tiene sentido."""
     if not x.is_floating_point():
         raise ValueError(
-            f"{name}: se esperaba un tensor de coma flotante y llegó uno de tipo {x.dtype}. "
+            f"{name}: se esperaba un tensor de punto flotante y llegó uno de tipo {x.dtype}. "
             f"Conviértelo con {name}.float()."
         )
 

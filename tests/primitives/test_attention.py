@@ -162,7 +162,7 @@ Q, K, V = torch.zeros(4, 3), torch.zeros(5, 3), torch.zeros(5, 2)
         ({"K": torch.zeros(5, 2)}, "mismo ancho d_k.*3.*2"),
         ({"V": torch.zeros(4, 2)}, "t_k = 5 y V tiene 4"),
         ({"Q": torch.zeros(3)}, r"al menos dos ejes.*\(3,\).*Q\[None\]"),
-        ({"Q": torch.zeros(4, 3, dtype=torch.int64)}, "coma flotante"),
+        ({"Q": torch.zeros(4, 3, dtype=torch.int64)}, "punto flotante"),
         ({"K": torch.zeros(5, 3, dtype=torch.float64)}, "mismo tipo y dispositivo"),
         ({"mask": torch.ones(4, 5)}, r"booleana.*mask\.bool\(\)"),
         ({"mask": torch.ones(5, 4, dtype=torch.bool)}, r"\(4, 5\).*\(5, 4\).*cambiados"),

@@ -64,5 +64,5 @@ def test_beta_must_be_finite(as_user, beta):
 
 @pytest.mark.parametrize("function", [soft_argmax, hard_argmax])
 def test_integers_are_refused(as_user, function):
-    with pytest.raises(ValueError, match=r"coma flotante.*int64.*scores.float\(\)"):
+    with pytest.raises(ValueError, match=r"punto flotante.*int64.*scores.float\(\)"):
         function(torch.tensor([1, 2]))
