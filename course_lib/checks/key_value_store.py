@@ -696,7 +696,7 @@ TOP_K = Exercise(
             "all_at_once",
             lambda Q, K, k, chunk_size: tuple((Q @ K.mT).topk(k)),
             "el resultado es correcto, pero guardas a la vez las puntuaciones de todas las claves: "
-            "con un millón serían gigabytes. Recorre K por trozos y conserva solo los candidatos.",
+            "con un millón serían demasiadas. Recorre K por trozos y conserva solo los candidatos.",
         ),
         Misconception(
             "no_offset",
