@@ -88,12 +88,17 @@ def test_chapters_download_with_their_results(site: Path, name: str):
     assert not code or any(cell["outputs"] for cell in code)
 
 
+def code_cells(notebook: dict) -> list[dict]:
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_exercises_and_solutions_are_shown_as_stored(site: Path, name: str):
     stored = (ROOT / f"{name}.ipynb").read_text(encoding="utf-8")
     link = read(site, name).select_one("a.btn-download-notebook-button")
-    downloaded = (site / f"{name}.html").parent / link["href"]
-    assert downloaded.read_text(encoding="utf-8") == stored
+    downloaded = json.loads(((site / f"{name}.html").parent / link["href"]).read_text("utf-8"))
+    # El texto se adapta a Jupyter (test_portable.py); el código y sus resultados no se tocan.
+    assert code_cells(downloaded) == code_cells(json.loads(stored))
     # Las salidas de la página son las guardadas: nadie volvió a ejecutar el cuaderno.
     cells = json.loads(stored)["cells"]
     saved = [c for c in cells if c["cell_type"] == "code" and c["outputs"]]

@@ -1,8 +1,8 @@
 """Descargas de cada página y, si el libro está en un repositorio, el botón de Colab.
 
-Los cuadernos quedan en `notebooks/` dentro del sitio: los capítulos con sus resultados, los
-ejercicios tal como se entregan. El sitio publicado los lleva, y por eso Colab puede abrirlos desde
-su rama.
+Los cuadernos quedan en `notebooks/` dentro del sitio, con sus resultados guardados y el texto
+pasado a lo que entiende cualquier Jupyter. El sitio publicado los lleva, y por eso Colab puede
+abrirlos desde su rama.
 """
 
 import re
@@ -12,12 +12,27 @@ from urllib.parse import quote
 
 import nbformat
 from jupyter_cache import get_cache
+from markdown_it.renderer import RendererHTML
+from myst_parser.parsers.mdit import create_md_parser
 from sphinx.application import Sphinx
 
+from .answers import BuiltBook
+from .contents import stop
 from .execution import read_notebook
+from .portable import to_jupyter
 
 FOLDER = "notebooks"
 COLAB = "https://colab.research.google.com"
+INSTALL = """\
+# Instala la biblioteca del curso donde no está, por ejemplo en Colab.
+from importlib.util import find_spec
+
+if find_spec("course_lib") is None:
+    %pip install -q git+{}"""
+NOTE = """\
+> **Antes de ejecutar.** Este cuaderno usa `course_lib`, la biblioteca del curso. Si al importarla
+> aparece `ModuleNotFoundError`, instálala desde la carpeta del curso con `pip install -e .` y
+> reinicia el núcleo."""
 GITHUB = re.compile(r"https://github\.com/([^/]+)/([^/]+?)(?:\.git)?/?")
 
 
@@ -106,36 +121,53 @@ def notebook_text(app: Sphinx, pagename: str) -> str:
     return nbformat.writes(notebook) + "\n"
 
 
+def site_address(config) -> str | None:
+    """Dónde está publicado el sitio: `html.baseurl` o la página de su repositorio en GitHub."""
+    repository = GITHUB.fullmatch(config.html_theme_options.get("repository_url", ""))
+    pages = repository and f"https://{repository[1].lower()}.github.io/{repository[2]}"
+    address = config.html_baseurl or pages
+    return address and address.rstrip("/") + "/"
+
+
 def publish_notebooks(app: Sphinx, exception: Exception | None) -> None:
-    """Copia los cuadernos al sitio; con repositorio, con la celda que los prepara en Colab."""
+    """Copia los cuadernos al sitio, listos para abrirse en Jupyter o en Colab."""
     if exception is not None or app.builder.format != "html":
         return
-    repository = app.config.html_theme_options.get("repository_url", "")
     for pagename in app.config.external_site_map:
         if is_notebook(app, pagename):
             target = Path(app.outdir) / FOLDER / f"{pagename}.ipynb"
             target.parent.mkdir(parents=True, exist_ok=True)
-            content = for_download(notebook_text(app, pagename), repository)
+            try:
+                content = for_download(app, pagename)
+            except ValueError as error:
+                stop(app, f"{app.env.doc2path(pagename)}: {error}")
+                continue
             if not target.is_file() or target.read_text(encoding="utf-8") != content:
                 target.write_text(content, encoding="utf-8")
 
 
-def for_download(content: str, repository: str) -> str:
-    """El cuaderno como se descarga; en Colab, la biblioteca del curso se instala sola."""
-    if not GITHUB.fullmatch(repository or ""):
-        return content
-    notebook = nbformat.reads(content, as_version=4)
-    code = (
-        "# En Colab hay que instalar la biblioteca del curso; en tu computadora no hace nada.\n"
-        "import sys\n\n"
-        "if 'google.colab' in sys.modules:\n"
-        f"    %pip install --quiet git+{repository}"
-    )
-    cell = nbformat.v4.new_code_cell(code, id="colab-setup")
+def for_download(app: Sphinx, pagename: str) -> str:
+    """El cuaderno como se descarga: sin MyST y con una primera celda para quien no tiene nada."""
+    notebook = nbformat.reads(notebook_text(app, pagename), as_version=4)
+    book = BuiltBook(app, pagename, site_address(app.config), f"{FOLDER}/figures")
+    parser = create_md_parser(app.env.myst_config, RendererHTML)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = to_jupyter(cell.source, book, parser)
+    if any("course_lib" in cell.source for cell in notebook.cells if cell.cell_type == "code"):
+        notebook.cells.insert(0, _preparation(app.config.html_theme_options, notebook))
+    return nbformat.writes(notebook) + "\n"
+
+
+def _preparation(theme: dict, notebook) -> nbformat.NotebookNode:
+    """La celda que consigue la biblioteca del curso, o que dice cómo conseguirla."""
+    if repository := theme.get("repository_url", ""):
+        cell = nbformat.v4.new_code_cell(INSTALL.format(repository), id="course-setup")
+    else:
+        cell = nbformat.v4.new_markdown_cell(NOTE, id="course-setup")
     if notebook.nbformat_minor < 5:
         del cell["id"]
-    notebook.cells.insert(0, cell)
-    return nbformat.writes(notebook) + "\n"
+    return cell
 
 
 def setup(app: Sphinx) -> None:
