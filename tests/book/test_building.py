@@ -146,7 +146,7 @@ REPOSITORY = "https://github.com/alguien/curso"
 
 def test_colab_button_only_with_a_repository(tiny_book):
     book = tiny_book
-    book.write("book/uno", chapter("Uno", "print('uno')"), notebook=True)
+    book.write("book/uno", chapter("Uno", "import course_lib\nprint('uno')"), notebook=True)
     assert book.build().returncode == 0
     assert "colab.research.google.com" not in book.html("book/uno")
 
