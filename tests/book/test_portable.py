@@ -168,6 +168,7 @@ def test_no_download_shows_myst(site: Path):
         assert not re.search(r"[`:]{3,} *\{", "\n".join(cells)), name
         for text in prose(notebook):
             assert not RAW.search(text), f"{name}: {RAW.search(text)[0]!r} en {text[:200]}"
+            assert "****" not in text and "«»" not in text and "[](" not in text, name
 
 
 @pytest.mark.site
@@ -202,7 +203,8 @@ def test_published_downloads_link_to_the_site(tiny_book):
     book.write("book/dos", "(sec-dos)=\n# Dos\n\n:::{glossary}\natención\n: Mirar.\n:::\n")
     book.write(
         "book/uno",
-        "# Uno\n\n{term}`atención`, {doc}`dos`, {ref}`sec-dos`, {doc}`/solutions/uno`, "
+        "# Uno\n\n{term}`atención`, {doc}`dos`, {doc}`la otra </book/dos>`, "
+        "{term}`mira <atención>`, {ref}`así <sec-dos>`, {ref}`sec-dos`, {doc}`/solutions/uno`, "
         "{cite:t}`luong2015effective`, {eq}`eq-a`, {numref}`fig-a`.\n\n$$\na\n$$ (eq-a)\n\n"
         "```{diagram} caja\n:name: fig-a\n:alt: Una caja.\nPie.\n```\n\n"
         "```{code-cell} ipython3\nimport course_lib\n```\n",
@@ -220,6 +222,9 @@ def test_published_downloads_link_to_the_site(tiny_book):
     for link in (
         f"[atención]({page}/dos.html#term-atencion)",
         f"[Dos]({page}/dos.html)",
+        f"[la otra]({page}/dos.html)",
+        f"[mira]({page}/dos.html#term-atencion)",
+        f"[así]({page}/dos.html#sec-dos)",
         f"[Dos]({page}/dos.html#sec-dos)",
         f"[(1)]({page}/uno.html#equation-eq-a)",
         f"[Figura 1]({page}/uno.html#fig-a)",

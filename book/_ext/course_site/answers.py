@@ -38,11 +38,9 @@ class BuiltBook:
         if domain is None:
             raise ValueError(f"el rol {{{name}}} no tiene conversión para los cuadernos")
         explicit, title, target = split_explicit_title(content)
-        reference = pending_xref(
-            refdomain=domain, reftype=kind, reftarget=target, refdoc=self.docname
-        )
-        reference["refexplicit"] = explicit
         text = nodes.inline(title, title)
+        reference = pending_xref("", text, refdomain=domain, reftype=kind, reftarget=target)
+        reference["refdoc"], reference["refexplicit"] = self.docname, explicit
         found = self._resolve(domain, kind, target, reference, text)
         result = self._markdown(found if found is not None else text)
         quoted = kind in {"doc", "ref"} and not (explicit or self.site)
