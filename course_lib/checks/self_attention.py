@@ -78,6 +78,12 @@ WEIGHTS = Exercise(
             "total de 1, así que son las filas las que deben sumar 1, no las columnas",
         ),
         Misconception(
+            "no_softmax",
+            lambda Q, K: Q @ K.mT / math.sqrt(Q.shape[-1]),
+            "son las puntuaciones escaladas, todavía no los pesos: falta la softmax, que las hace "
+            "positivas y reparte un total de 1 por fila",
+        ),
+        Misconception(
             "swapped",
             lambda Q, K: torch.softmax(K @ Q.mT / math.sqrt(Q.shape[-1]), dim=-1),
             "intercambiaste consultas y claves: la fila i debe ser la de la consulta i",
