@@ -176,3 +176,19 @@ def test_bad_input_is_explained(as_user, arguments, message):
     inputs = {"Q": Q, "K": K, "V": V} | arguments
     with pytest.raises(ValueError, match="(?i)" + message):
         attention(inputs.pop("Q"), inputs.pop("K"), inputs.pop("V"), **inputs)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no hay GPU")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_gpu_agrees_with_the_cpu(dtype, masked):
+    """Misma fórmula en los dos; la tolerancia es la del tipo, no la del núcleo que toque."""
+    Q, K, V = torch.randn(3, 2, 4, 33, 16, dtype=torch.float64)
+    mask = torch.rand(2, 1, 33, 33) > 0.5 if masked else None
+    if masked:
+        mask[0, 0, 3] = False
+    on_gpu = [X.to("cuda", dtype) for X in (Q, K, V)]
+    H = attention(*on_gpu, mask=None if mask is None else mask.cuda())
+    tolerance = {torch.float32: 1e-5, torch.bfloat16: 3e-2}[dtype]
+    assert_close(H.cpu().double(), attention(Q, K, V, mask=mask), atol=tolerance, rtol=tolerance)
