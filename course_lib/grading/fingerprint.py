@@ -24,19 +24,18 @@ LOCK_FILE = "requirements.txt"
 _CELL_METADATA = ("tags", "slideshow")
 
 
-def fingerprint(source: Path, extra_modules: Iterable[str] = ()) -> str:
+def fingerprint(source: Path) -> str:
     """Resume en un texto corto todo aquello de lo que depende ejecutar un cuaderno.
 
     Argumentos:
         source: el cuaderno, en MyST (`.md`) o en Jupyter (`.ipynb`).
-        extra_modules: módulos de `course_lib` que se cargan por su nombre y no con `import`.
 
     Devuelve:
         str: 64 cifras hexadecimales; no depende del texto en prosa.
     """
     cells = code_cells(jupytext.read(source))
     code = [(cell.source, str(sorted(_relevant(cell.metadata).items()))) for cell in cells]
-    modules = imported_modules(cell.source for cell in cells) | set(extra_modules)
+    modules = imported_modules(cell.source for cell in cells)
     return _digest(
         [*(part for pair in code for part in pair), library_fingerprint(modules, source)]
     )
@@ -62,10 +61,11 @@ def code_cells(notebook: Any) -> list[Any]:
 
 
 def imported_modules(sources: Iterable[str]) -> set[str]:
-    """Da los módulos de `course_lib` que importa el código de unas celdas.
+    """Da los módulos de `course_lib` que carga el código de unas celdas.
 
-    De una celda que no es Python válido (por ejemplo, una que muestra un error de sintaxis) se
-    toman todos los nombres de módulos que aparecen.
+    Son los que importa y, por cada `check("tema.ejercicio", …)`, los ejercicios de ese tema, que
+    `check` busca por su nombre. De una celda que no es Python válido (por ejemplo, una que muestra
+    un error de sintaxis) se toman todos los nombres de módulos que aparecen.
     """
     names: set[str] = set()
     for source in sources:
@@ -91,7 +91,18 @@ def _imports(tree: ast.Module) -> set[str]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif is_check(node):
+            names.add(f"{PACKAGE}.checks.{node.args[0].value.partition('.')[0]}")
     return names
+
+
+def is_check(node: ast.AST) -> bool:
+    """Dice si un nodo es una llamada `check("tema.ejercicio", …)`."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
+    first = node.args[0]
+    return name == "check" and isinstance(first, ast.Constant) and isinstance(first.value, str)
 
 
 def _mentioned(source: str) -> set[str]:

@@ -35,6 +35,7 @@ from course_lib.grading.fingerprint import (
     code_cells,
     fingerprint,
     imported_modules,
+    is_check,
     library_fingerprint,
     parse_cell,
 )
@@ -226,7 +227,7 @@ def checked_names(source: Source) -> list[str]:
     names: list[str] = []
     for cell in code_cells(source.notebook):
         tree = parse_cell(cell.source)
-        calls = [] if tree is None else [node for node in ast.walk(tree) if _is_check(node)]
+        calls = [] if tree is None else [node for node in ast.walk(tree) if is_check(node)]
         for call in calls:
             last = tree.body[-1]
             if not (isinstance(last, ast.Expr) and last.value is call):
@@ -241,14 +242,6 @@ def checked_names(source: Source) -> list[str]:
                 )
             names.append(name)
     return names
-
-
-def _is_check(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call) or not node.args:
-        return False
-    name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
-    first = node.args[0]
-    return name == "check" and isinstance(first, ast.Constant) and isinstance(first.value, str)
 
 
 def _validate_names(source: Source, names: list[str]) -> None:
@@ -399,12 +392,11 @@ def _path(root: Path, kind: str, topic: str) -> Path:
 
 def _stamp(source: Source) -> dict[str, str]:
     """Resume de qué se genera: el texto entero de la fuente y la biblioteca que alcanza."""
-    loaded_by_name = {f"course_lib.checks.{source.topic}", "course_lib.grading.check", __name__}
     modules = imported_modules(cell.source for cell in code_cells(source.notebook))
     text = source.text.replace("\r\n", "\n").encode("utf-8")
     return {
         "source": hashlib.sha256(text).hexdigest(),
-        "library": library_fingerprint(modules | loaded_by_name, source.root),
+        "library": library_fingerprint(modules | {__name__}, source.root),
     }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import nbformat
 
 from course_lib.grading.execution import CellFailedError, execute_whole, verdicts
-from course_lib.grading.fingerprint import parse_cell
+from course_lib.grading.fingerprint import is_check, parse_cell
 
 
 class NotebookFileError(Exception):
@@ -120,9 +120,8 @@ def _checked_names(notebook: Any) -> dict[str, int]:
     names = {}
     for index, cell in enumerate(notebook.cells):
         for node in _nodes(cell):
-            called = isinstance(node, ast.Call) and node.args and getattr(node.func, "id", "")
-            if called == "check" and isinstance(node.args[0], ast.Constant):
-                names[str(node.args[0].value)] = index
+            if is_check(node):
+                names[node.args[0].value] = index
     return names
 
 
