@@ -1,6 +1,8 @@
 """Dónde y cómo se calcula: dispositivo, tipo numérico, semilla, memoria y tiempo."""
 
 import contextlib
+import ctypes
+import gc
 import random
 import time
 from collections.abc import Iterator
@@ -106,6 +108,10 @@ def peak_memory(device: torch.device | str = "cpu") -> Iterator[Measure]:
 
 def _reset_resident_peak():
     """Pone a cero el máximo de memoria residente (proc(5), clear_refs) y da la actual."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        # Sin devolver antes lo liberado, el bloque lo reutilizaría y parecería no gastar nada.
+        ctypes.CDLL(None).malloc_trim(0)
     try:
         Path("/proc/self/clear_refs").write_text("5")
         return _resident("VmRSS")

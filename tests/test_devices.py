@@ -47,6 +47,17 @@ def test_peak_memory_sees_what_was_freed():
     assert 48 * 2**20 < measure.bytes < 200 * 2**20
 
 
+def test_peak_memory_is_not_fooled_by_memory_freed_before():
+    freed = [torch.ones(2**12) for _ in range(10_000)]  # 160 MiB que el montículo guarda al soltar
+    del freed
+    with peak_memory() as measure:
+        kept = [torch.ones(2**12) for _ in range(5_000)]  # 80 MiB
+    if measure.bytes is None:
+        pytest.skip("este sistema no deja medir el máximo de memoria")
+    assert len(kept) == 5_000
+    assert 64 * 2**20 < measure.bytes < 120 * 2**20
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no hay GPU")
 def test_peak_memory_and_stopwatch_on_gpu():

@@ -335,7 +335,6 @@ def test_a_list_without_end_is_wrong():
     assert verdict(lambda s, b: endless).status == "wrong"
 
 
-@pytest.mark.filterwarnings("ignore:cuidado")
 def test_it_prints_nothing_and_leaves_the_random_state(capfd):
     def student(scores, beta):
         print("hola")
