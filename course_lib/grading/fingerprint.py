@@ -1,8 +1,8 @@
-"""La huella de un cuaderno: cambia si cambia algo de lo que depende su ejecución.
+"""De qué depende ejecutar un cuaderno, además de su texto.
 
-La usan `course regenerate` y la caché del libro. Depende del código del cuaderno, de las versiones
-fijadas en `requirements.txt` y de los módulos de `course_lib` que el código importa, directamente o
-no: tocar otro módulo no vuelve a ejecutar nada.
+Lo usan `course regenerate` y la caché del libro: las versiones fijadas en `requirements.txt` y los
+módulos de `course_lib` que el código importa, directamente o no. Tocar otro módulo no vuelve a
+ejecutar nada.
 """
 
 from __future__ import annotations
@@ -15,30 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import grimp
-import jupytext
 
 import course_lib
 
 PACKAGE = "course_lib"
 LOCK_FILE = "requirements.txt"
-_CELL_METADATA = ("tags", "slideshow")
-
-
-def fingerprint(source: Path) -> str:
-    """Resume en un texto corto todo aquello de lo que depende ejecutar un cuaderno.
-
-    Argumentos:
-        source: el cuaderno, en MyST (`.md`) o en Jupyter (`.ipynb`).
-
-    Devuelve:
-        str: 64 cifras hexadecimales; no depende del texto en prosa.
-    """
-    cells = code_cells(jupytext.read(source))
-    code = [(cell.source, str(sorted(_relevant(cell.metadata).items()))) for cell in cells]
-    modules = imported_modules(cell.source for cell in cells)
-    return _digest(
-        [*(part for pair in code for part in pair), library_fingerprint(modules, source)]
-    )
 
 
 def library_fingerprint(modules: Iterable[str], near: Path) -> str:
@@ -144,10 +125,6 @@ def _is_data(path: Path) -> bool:
 
 def _package_folder() -> Path:
     return Path(course_lib.__file__).parent
-
-
-def _relevant(metadata: dict) -> dict:
-    return {key: metadata[key] for key in _CELL_METADATA if key in metadata}
 
 
 def _lock_text(near: Path) -> str:

@@ -33,7 +33,6 @@ from course_lib.grading import STUB_MESSAGE
 from course_lib.grading.execution import CellFailedError, execute, verdicts
 from course_lib.grading.fingerprint import (
     code_cells,
-    fingerprint,
     imported_modules,
     is_check,
     library_fingerprint,
@@ -44,7 +43,6 @@ __all__ = [
     "NotebookError",
     "TopicResult",
     "drift",
-    "fingerprint",
     "orphans",
     "regenerate",
     "topics_in",

@@ -6,61 +6,30 @@ import sys
 
 import pytest
 
-from course_lib.grading.fingerprint import fingerprint, imported_modules, module_files
+from course_lib.grading.fingerprint import imported_modules, library_fingerprint, module_files
 
-PAGE = """---
-jupytext:
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
-# Título
-
-```{code-cell} ipython3
-from course_lib.primitives.softmax import soft_argmax
-```
-"""
+MODULES = {"course_lib.primitives.softmax"}
 
 
 @pytest.fixture
-def page(tmp_path):
-    (tmp_path / "requirements.txt").write_text("torch==2.13.0\n")
-    path = tmp_path / "book" / "page.md"
-    path.parent.mkdir()
-    path.write_text(PAGE)
+def lock(tmp_path):
+    path = tmp_path / "requirements.txt"
+    path.write_text("torch==2.13.0\n")
     return path
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "changes"),
-    [
-        ("# Título", "# Otro título\n\nMás prosa.", False),
-        ("soft_argmax", "hard_argmax", True),
-        ("```{code-cell} ipython3\n", "```{code-cell} ipython3\n:tags: [hide-input]\n\n", True),
-        ("```\n", "```\n\n```{code-cell} ipython3\n1\n```\n", True),
-    ],
-)
-def test_it_depends_on_the_code_and_not_on_the_prose(page, old, new, changes):
-    before = fingerprint(page)
-    page.write_text(PAGE.replace(old, new))
-    assert (fingerprint(page) != before) == changes
+def test_it_depends_on_the_modules_and_the_locked_versions(lock):
+    page = lock.parent / "book" / "page.md"
+    before = library_fingerprint(MODULES, page)
+    assert library_fingerprint(MODULES | {"course_lib.devices"}, page) != before
+    lock.write_text("torch==2.13.1\n")
+    assert library_fingerprint(MODULES, page) != before
 
 
-def test_it_depends_on_the_locked_versions(page):
-    before = fingerprint(page)
-    (page.parents[1] / "requirements.txt").write_text("torch==2.13.1\n")
-    assert fingerprint(page) != before
-
-
-def test_it_is_the_same_with_other_line_endings(page):
-    before = fingerprint(page)
-    page.write_bytes(PAGE.replace("\n", "\r\n").encode())
-    assert fingerprint(page) == before
+def test_it_is_the_same_with_other_line_endings(lock):
+    before = library_fingerprint(MODULES, lock)
+    lock.write_bytes(b"torch==2.13.0\r\n")
+    assert library_fingerprint(MODULES, lock) == before
 
 
 @pytest.mark.parametrize(
