@@ -6,7 +6,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from course_lib.primitives.attention import attention, attention_weights
-from course_lib.primitives.masks import causal_mask
 
 
 class MultiHeadAttention(nn.Module):
@@ -117,10 +116,7 @@ class MultiHeadAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         if not need_weights:
             return attention(Q, K, V, mask=mask, causal=causal, dropout=dropout), None
-        if causal:
-            past = causal_mask(Q.shape[-2], K.shape[-2], device=Q.device)
-            mask = past if mask is None else mask & past
-        A = attention_weights(Q, K, mask=mask)
+        A = attention_weights(Q, K, mask=mask, causal=causal)
         return F.dropout(A, dropout) @ V, A
 
     def split_heads(self, X: Float[Tensor, "*batch t d_model"]) -> Float[Tensor, "*batch h t d_k"]:

@@ -44,7 +44,13 @@ def attention_scores(Q: Queries, K: Keys) -> Float[Tensor, "*batch t_q t_k"]:
 
 
 def attention_weights(
-    Q: Queries, K: Keys, *, beta: Beta = None, mask: Mask | None = None, hard: bool = False
+    Q: Queries,
+    K: Keys,
+    *,
+    beta: Beta = None,
+    mask: Mask | None = None,
+    causal: bool = False,
+    hard: bool = False,
 ) -> Float[Tensor, "*batch t_q t_k"]:
     """Reparte la atención de cada consulta entre las claves que puede ver.
 
@@ -55,6 +61,7 @@ def attention_weights(
         K: claves, `[..., t_k, d_k]`.
         beta: temperatura inversa β; si falta, 1/√d_k.
         mask: booleana, True = visible, difundible a `[..., t_q, t_k]`.
+        causal: con True, además, cada posición ve solo hasta sí misma (`causal_mask`).
         hard: con True, el arg max duro: un solo 1 por fila (en un empate, la primera clave).
 
     Devuelve:
@@ -68,9 +75,12 @@ def attention_weights(
     """
     scores = _resolve_beta(beta, Q) * attention_scores(Q, K)
     normalise = hard_argmax if hard else soft_argmax
+    if mask is not None:
+        _require_mask(mask, scores.shape)
+    if causal:
+        mask = _only_past(mask, Q, K)
     if mask is None:
         return normalise(scores)
-    _require_mask(mask, scores.shape)
     # La fila que no ve nada primero lo ve todo y después se anula: así ni su valor ni su
     # gradiente pasan por −∞ − (−∞).
     sees = mask | _sees_nothing(mask)
@@ -116,15 +126,14 @@ def attention(
     Fuente: Vaswani et al. (2017), §3.2.1; ecuación `eq-attention` del capítulo `attention`.
     """
     _require_matching(Q, K, V)
+    if hard:
+        return attention_weights(Q, K, beta=beta, mask=mask, causal=causal, hard=True) @ V
     t_q, t_k = Q.shape[-2], K.shape[-2]
-    if causal and (mask is not None or hard or t_q != t_k):
-        # El atajo causal de torch alinea por arriba: con una memoria delante no vale.
-        past = causal_mask(t_q, t_k, device=Q.device)
-        mask, causal = past if mask is None else mask & past, False
     if mask is not None:
         _require_mask(mask, (*_batch_shape(Q, K, V), t_q, t_k))
-    if hard:
-        return attention_weights(Q, K, beta=beta, mask=mask, hard=True) @ V
+    if causal and (mask is not None or t_q != t_k):
+        # El atajo causal de torch alinea por arriba: con una memoria delante no vale.
+        mask, causal = _only_past(mask, Q, K), False
     return _fused(Q, K, V, _resolve_beta(beta, Q), mask, causal, dropout)
 
 
@@ -159,6 +168,11 @@ def _four_axes(X):
 
 def _batch_shape(*tensors):
     return torch.broadcast_shapes(*(X.shape[:-2] for X in tensors))
+
+
+def _only_past(mask, Q, K):
+    past = causal_mask(Q.shape[-2], K.shape[-2], device=Q.device)
+    return past if mask is None else mask & past
 
 
 def _sees_nothing(mask):

@@ -81,6 +81,8 @@ def test_causal_is_the_same_as_its_mask(t_q, t_k, hard):
     extra = torch.rand(t_q, t_k) > 0.3
     both = attention(Q, K, V, mask=causal_mask(t_q, t_k) & extra, hard=hard)
     assert_close(attention(Q, K, V, causal=True, mask=extra, hard=hard), both)
+    A = attention_weights(Q, K, mask=extra, causal=True, hard=hard)
+    assert torch.equal(A, attention_weights(Q, K, mask=causal_mask(t_q, t_k) & extra, hard=hard))
 
 
 @pytest.mark.parametrize(
