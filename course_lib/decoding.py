@@ -1,0 +1,1 @@
+"""Decodificación: de las probabilidades de un modelo a una secuencia de tokens."""
