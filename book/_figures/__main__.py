@@ -1,27 +1,31 @@
-"""Dibuja todos los diagramas del libro: `python -m book._figures [--out CARPETA] [--check]`.
+"""Dibuja los diagramas del libro: `python -m book._figures [TEMA…] [--out CARPETA] [--check]`.
 
-Cada función pública de un guion de capítulo dibuja un diagrama y da nombre a su archivo.
+Sin temas, los dibuja todos. Cada función de `FIGURES`, en el guion de un capítulo, dibuja un
+diagrama y da nombre a su archivo.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from book._figures import attention, index, key_value_store, self_attention
 from book._figures.kit import Figure
 
 HERE = Path(__file__).parent
-CHAPTERS = (index, attention, key_value_store, self_attention)
+CHAPTERS = tuple(
+    sorted(path.stem for path in HERE.glob("*.py") if path.stem not in ("__main__", "kit"))
+)
 
 
-def drawings() -> dict[str, Callable[[], Figure]]:
+def drawings(topics: Sequence[str] = CHAPTERS) -> dict[str, Callable[[], Figure]]:
     """Nombre de archivo → función que dibuja."""
-    return {function.__name__: function for chapter in CHAPTERS for function in chapter.FIGURES}
+    chapters = [importlib.import_module(f"book._figures.{topic}") for topic in topics]
+    return {function.__name__: function for chapter in chapters for function in chapter.FIGURES}
 
 
 def write(path: Path, content: str) -> None:
@@ -35,10 +39,15 @@ def write(path: Path, content: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Dibuja los diagramas del libro.")
+    parser.add_argument("topics", nargs="*", metavar="TEMA", help="capítulos; si faltan, todos")
     parser.add_argument("--out", type=Path, default=HERE, help="carpeta de destino")
     parser.add_argument("--check", action="store_true", help="no escribe; falla si algo cambió")
     options = parser.parse_args()
-    contents = {options.out / f"{name}.svg": draw().svg() for name, draw in drawings().items()}
+    unknown = sorted(set(options.topics) - set(CHAPTERS))
+    if unknown:
+        parser.error(f"sin diagramas de {', '.join(unknown)}; los hay de {', '.join(CHAPTERS)}")
+    draws = drawings(options.topics or CHAPTERS)
+    contents = {options.out / f"{name}.svg": draw().svg() for name, draw in draws.items()}
     stale = [
         path
         for path, content in contents.items()

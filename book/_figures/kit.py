@@ -14,6 +14,8 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import pi, sin
 from typing import Any
 
 PALETTE = {
@@ -25,6 +27,16 @@ PALETTE = {
     "output": "#E69F00",
     "hidden": "#8C8C8C",
 }
+# Color de cada pieza de una arquitectura; las que no tienen, van sin fondo.
+BLOCK_ROLES = {
+    "attention": "weight",
+    "feed_forward": "output",
+    "embedding": "input",
+    "linear": "output",
+    "norm": None,
+    "plain": None,
+}
+UNLEARNED = frozenset({"plain"})  # piezas sin parámetros: contorno fino
 PHONE_WIDTH = 358  # ancho útil, en px, de un teléfono de 390 con los márgenes de la página
 PHONE_TEXT = 11  # px: ninguna letra puede verse más pequeña ahí
 SCREEN_HEIGHT = 760  # px: alto que se ve de una vez en una pantalla común
@@ -75,6 +87,23 @@ class Box:
         return self.right, self.cy
 
 
+@dataclass(frozen=True)
+class Layer:
+    """Una capa ya dibujada: su panel, sus bloques y sus sumas con normalización, en orden."""
+
+    panel: Box
+    blocks: tuple[Box, ...]
+    norms: tuple[Box, ...]
+
+    @property
+    def n(self) -> Point:
+        return self.blocks[0].cx, self.panel.y
+
+    @property
+    def s(self) -> Point:
+        return self.norms[-1].s
+
+
 def number(value: float) -> str:
     """Coordenada con dos decimales como mucho y sin ceros de más."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
@@ -100,6 +129,9 @@ def math_runs(formula: str) -> Iterator[tuple[str, bool, str]]:
             yield token["roman"], False, level
             continue
         body = token["group"] if token["group"] is not None else token["single"] or token["plain"]
+        if len(body) > 2 and body[0] == body[-1] == "'":
+            yield body[1:-1], False, level
+            continue
         for part in re.split(r"([A-Za-zα-ω]+)", body):
             if part:
                 transpose = level == "^" and part == "T"
@@ -358,6 +390,185 @@ class Figure:
         tip = y - sign * 4
         self.line((box.x, tip), (box.x, y), (box.right, y), (box.right, tip), width=1)
         self.text(box.cx, y + sign * 14, f"${word}$")
+
+    # --- piezas de una arquitectura ------------------------------------------------------------
+
+    def block(
+        self,
+        cx: float,
+        y: float,
+        label: str,
+        kind: str = "plain",
+        *,
+        w: float = 176,
+        h: float = 40,
+        **options: Any,
+    ) -> Box:
+        """Bloque con nombre, centrado en `cx`: el color y el contorno dependen de su clase.
+
+        Las clases son las de `BLOCK_ROLES`; todas menos `plain` tienen parámetros entrenables.
+        """
+        options = {"role": BLOCK_ROLES[kind], "heavy": kind not in UNLEARNED} | options
+        return self.op(cx - w / 2, y, w, h, label, **options)
+
+    def add_norm(
+        self, cx: float, y: float, label: str = "Sumar y normalizar", **options: Any
+    ) -> Box:
+        """Bloque que suma la conexión residual y normaliza (Add & Norm)."""
+        return self.block(cx, y, label, "norm", **({"h": 34, "size": self.small} | options))
+
+    def flow(self, *boxes: Box, **options: Any) -> None:
+        """Flechas de arriba abajo entre piezas seguidas."""
+        for upper, lower in pairwise(boxes):
+            self.arrow(upper.s, lower.n, **options)
+
+    def residual(
+        self, y: float, around: Box, to: Box, *, side: str = "w", gap: float = 14, **options: Any
+    ) -> None:
+        """Conexión residual: sale del eje de `around` a la altura `y`, la rodea y entra en `to`."""
+        edges = (around.x, to.x) if side == "w" else (around.right, to.right)
+        x = min(edges) - gap if side == "w" else max(edges) + gap
+        end = to.w_ if side == "w" else to.e
+        self.arrow((around.cx, y), (x, y), (x, to.cy), end, **options)
+
+    def times(self, box: Box, times: str = "N", *, side: str = "w", gap: float = 8) -> None:
+        """Llave de una pila: «× N» al lado de lo que se repite."""
+        sign = -1 if side == "w" else 1
+        x = (box.x if side == "w" else box.right) + sign * gap
+        tip = x - sign * 5
+        self.line((tip, box.y), (x, box.y), (x, box.bottom), (tip, box.bottom))
+        anchor = "end" if side == "w" else "start"
+        self.text(x + sign * 5, box.cy, f"× ${times}$", anchor=anchor)
+
+    def encoder_layer(
+        self, cx: float, y: float, *, w: float = 176, side: str = "w", names: Any = ()
+    ) -> Layer:
+        """Una capa del codificador en su panel, de 220 de alto: atención, suma, red, suma."""
+        names = names or ("Autoatención\nmulticabeza", "Red por posición")
+        return self._layer(
+            cx, y, w, side, tuple(zip(names, ("attention", "feed_forward"), strict=True))
+        )
+
+    def decoder_layer(
+        self, cx: float, y: float, *, w: float = 176, side: str = "e", names: Any = ()
+    ) -> Layer:
+        """Una capa del decodificador en su panel, de 330 de alto; la cruzada es `blocks[1]`."""
+        names = names or ("Autoatención\ncon máscara", "Atención cruzada", "Red por posición")
+        kinds = ("attention", "attention", "feed_forward")
+        return self._layer(cx, y, w, side, tuple(zip(names, kinds, strict=True)))
+
+    def _layer(self, cx: float, y: float, w: float, side: str, parts: Any) -> Layer:
+        left, right = (26, 10) if side == "w" else (10, 26)
+        panel = self.frame(cx - w / 2 - left, y, w + left + right, 110 * len(parts))
+        blocks: list[Box] = []
+        norms: list[Box] = []
+        for label, kind in parts:
+            top = norms[-1].bottom if norms else y
+            block = self.block(
+                cx, top + 28 if norms else y + 20, label, kind, w=w, h=42, size=self.small
+            )
+            norm = self.add_norm(cx, block.bottom + 12, w=w, h=28)
+            self.arrow((cx, top), block.n)
+            self.arrow(block.s, norm.n)
+            self.residual(block.y - 13, block, norm, side=side)
+            blocks.append(block)
+            norms.append(norm)
+        return Layer(panel, tuple(blocks), tuple(norms))
+
+    def wave(self, cx: float, cy: float, radius: float = 15) -> Box:
+        """Señal de la codificación posicional: una onda dentro de un círculo."""
+        disc = self.disc(cx, cy, "", radius)
+        reach = radius - 4
+        points = [
+            (cx - reach + 2 * reach * i / 24, cy - 0.5 * radius * sin(2 * pi * i / 24))
+            for i in range(25)
+        ]
+        self.line(*points)
+        return disc
+
+    def positional_sum(
+        self, cx: float, cy: float, *, side: str = "w", gap: float = 34, label: str = ""
+    ) -> Box:
+        """Suma de la codificación posicional: un «+» al que llega una onda por un lado."""
+        sign = -1 if side == "w" else 1
+        plus = self.disc(cx, cy, "+", 13)
+        wave = self.wave(cx + sign * (gap + 15), cy)
+        self.arrow(wave.e if side == "w" else wave.w_, plus.w_ if side == "w" else plus.e)
+        if label:
+            x = wave.x - 6 if side == "w" else wave.right + 6
+            anchor = "end" if side == "w" else "start"
+            self.text(x, cy, label, anchor=anchor, size=self.small)
+        return plus
+
+    def tokens(
+        self,
+        x: float,
+        y: float,
+        words: Sequence[str],
+        cols: int = 4,
+        role: str | None = "input",
+        *,
+        axes: tuple[str, str] = ("", ""),
+        cell: tuple[float, float] = (30, 24),
+        **options: Any,
+    ) -> Box:
+        """Matriz de tokens: una fila por palabra, escrita a su izquierda.
+
+        `axes` da los nombres del eje vertical (a la derecha) y del horizontal (arriba), como
+        `("t", "d_{'model'}")`.
+        """
+        box = self.grid(x, y, len(words), cols, role, cell=cell, **options)
+        for i, word in enumerate(words):
+            middle = y + cell[1] * (i + 0.5)
+            self.text(x - 8, middle, word, anchor="end", size=self.small)
+        if axes[0]:
+            self.tall_axis(box, axes[0], side="e")
+        if axes[1]:
+            self.wide_axis(box, axes[1])
+        return box
+
+    def table(
+        self,
+        x: float,
+        y: float,
+        entries: Sequence[str],
+        picked: Sequence[int] = (),
+        *,
+        cols: int = 4,
+        role: str = "input",
+        cell: tuple[float, float] = (30, 24),
+        values: Any = None,
+        **options: Any,
+    ) -> Box:
+        """Tabla de incrustaciones: una fila entrenable por entrada; las elegidas, más intensas.
+
+        Una entrada «⋮» deja la fila en puntos suspensivos.
+        """
+        shade = [[0.9 if i in picked else 0.1] * cols for i in range(len(entries))]
+        box = self.tokens(
+            x, y, entries, cols, role, cell=cell, values=values, shade=shade, heavy=True, **options
+        )
+        for i in picked:
+            top, bottom = y + cell[1] * i, y + cell[1] * (i + 1)
+            corners = ((box.x, top), (box.right, top), (box.right, bottom), (box.x, bottom))
+            self.line(*corners, (box.x, top - 1.2), width=2.4)
+        return box
+
+    def keys_values(self, *points: Point) -> None:
+        """Enlace del codificador al decodificador: una flecha que lleva claves y valores.
+
+        Los rótulos K y V van sobre el segundo tramo, o sobre el primero si no hay otro.
+        """
+        at = min(1, len(points) - 2)
+        (x0, y0), (x1, y1) = points[at : at + 2]
+        length = ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5
+        ux, uy = (x1 - x0) / length, (y1 - y0) / length
+        cx, cy = (x0 + x1) / 2, (y0 + y1) / 2
+        for shift, letter, role in ((-14, "K", "key"), (14, "V", "value")):
+            x, y = cx + shift * abs(ux), cy + shift * abs(uy)
+            self.op(x - 13, y - 13, 26, 26, f"${letter}$", role=role, radius=6)
+        self.line(*points[: at + 1], (cx - 27 * ux, cy - 27 * uy), width=2.2)
+        self.arrow((cx + 27 * ux, cy + 27 * uy), *points[at + 1 :], width=2.2)
 
     # --- archivo -----------------------------------------------------------------------------
 

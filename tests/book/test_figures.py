@@ -18,22 +18,7 @@ from tests.conftest import missing_tool
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "book" / "_figures"
 SVG = "{http://www.w3.org/2000/svg}"
-NAMES = (
-    "additive_multiplicative",
-    "attention_step",
-    "causal_mask",
-    "course_map",
-    "dictionary_soft_store",
-    "hard_soft",
-    "heads_and_output",
-    "linear_combination",
-    "lookup_matrix_form",
-    "self_attention_all",
-    "self_attention_one_query",
-    "seq2seq_bottleneck",
-    "stacked_projections",
-    "weights_two_kinds",
-)
+NAMES = tuple(sorted(path.stem for path in FIGURES.glob("*.svg")))
 # STYLE, «Visual language»: consultas, claves, valores, pesos, entradas, salidas, oculto.
 PALETTE = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C"}
 PHONE_WIDTH, PHONE_TEXT = 358, 11
