@@ -23,11 +23,13 @@ class History:
     Argumentos:
         loss: la pérdida de cada paso.
         grad_norm: la norma del gradiente de cada paso, antes de recortarlo.
+        learning_rate: la tasa de aprendizaje de cada paso.
         seconds: lo que duró todo, en segundos.
     """
 
     loss: list[float] = field(default_factory=list)
     grad_norm: list[float] = field(default_factory=list)
+    learning_rate: list[float] = field(default_factory=list)
     seconds: float = 0.0
 
     def smoothed(self, window: int = 20) -> list[float]:
@@ -51,6 +53,7 @@ def train(
     *,
     steps: int,
     learning_rate: float = 1e-3,
+    schedule: Callable[[int], float] | None = None,
     optimizer: Optimizer | Callable[[Any], Optimizer] | None = None,
     clip_norm: float | None = 1.0,
     seed: int = 0,
@@ -71,6 +74,8 @@ def train(
             contengan (también dentro de tuplas, listas y diccionarios) van al dispositivo.
         steps: cuántas veces se actualizan los parámetros.
         learning_rate: tasa de aprendizaje η de Adam; no cuenta si se da `optimizer`.
+        schedule: función del paso (desde 1) a la tasa de aprendizaje de ese paso, como las de
+            `training.schedules`; manda sobre `learning_rate` y sobre la del optimizador.
         optimizer: un optimizador ya hecho, o una función que lo crea con los parámetros.
         clip_norm: norma máxima c del gradiente; None no lo recorta.
         seed: semilla de todo lo aleatorio durante el entrenamiento (dropout, orden de lotes).
@@ -94,9 +99,11 @@ def train(
     model.train()
     with _progress_bar(steps, progress) as bar:
         for step, batch in zip(range(1, steps + 1), _cycle(batches, steps), strict=False):
+            rate = _set_rate(optimizer, schedule, step)
             value, norm = _update(model, loss, _to(batch, device), optimizer, clip_norm, step)
             history.loss.append(value)
             history.grad_norm.append(norm)
+            history.learning_rate.append(rate)
             bar.set_postfix(pérdida=f"{value:.3f}", refresh=False)
             bar.update()
     model.eval()
@@ -117,6 +124,14 @@ def _update(model, loss, batch, optimizer, clip_norm, step):
     _require_finite("La norma del gradiente", norm, step)
     optimizer.step()
     return number, norm
+
+
+def _set_rate(optimizer, schedule, step):
+    """Pone la tasa de este paso, si hay plan, y devuelve la vigente."""
+    if schedule is not None:
+        for group in optimizer.param_groups:
+            group["lr"] = schedule(step)
+    return optimizer.param_groups[0]["lr"]
 
 
 def _cycle(batches: Iterable[Any], steps: int) -> Iterator[Any]:
