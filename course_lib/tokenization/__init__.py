@@ -1,0 +1,5 @@
+"""De texto a números y de vuelta: codificación por pares de bytes (BPE) y WordPiece."""
+
+from course_lib.tokenization.byte_bpe import ByteBPE
+
+__all__ = ["ByteBPE"]
