@@ -107,9 +107,50 @@ class MultiHeadAttention(nn.Module):
             return self.W_q(X_q), self.W_k(X_k), self.W_v(X_v)
         if X_q is X_k and X_k is X_v:
             return self.W_qkv(X_q).chunk(3, dim=-1)
-        weights = self.W_qkv.weight.split(self.d_model)
-        biases = (None,) * 3 if self.W_qkv.bias is None else self.W_qkv.bias.split(self.d_model)
-        return tuple(F.linear(*args) for args in zip((X_q, X_k, X_v), weights, biases, strict=True))
+        if X_k is X_v:
+            Q, KV = self._stacked_products((X_q, X_k), (1, 2))
+            return Q, *KV.chunk(2, dim=-1)
+        return self._stacked_products((X_q, X_k, X_v), (1, 1, 1))
+
+    def keys_values(self, X_k: Float[Tensor, "*batch t_k d_key"]):
+        """Proyecta solo las claves y los valores de X_k, en cabezas: `[..., heads, t_k, d_k]`."""
+        if self.stacked:
+            K, V = self._stacked_products((None, X_k), (1, 2))[1].chunk(2, dim=-1)
+        else:
+            K, V = self.W_k(X_k), self.W_v(X_k)
+        return self.split_heads(K), self.split_heads(V)
+
+    def attend_to(self, X_q: Float[Tensor, "*batch t_q d_query"], K, V, *, mask=None):
+        """Atiende desde X_q hacia claves y valores ya proyectados: los de `keys_values`."""
+        Q = self._stacked_products((X_q,), (1, 2))[0] if self.stacked else self.W_q(X_q)
+        H, _ = self.attend(
+            self.split_heads(Q), K, V, self._with_heads(mask, X_q.ndim), False, False
+        )
+        return self.W_h(self.merge_heads(H))
+
+    def step(self, X: Float[Tensor, "batch t d_model"], cache):
+        """Autoatención causal de posiciones nuevas, con las claves y valores anteriores guardados.
+
+        Argumentos:
+            X: solo las posiciones nuevas, `[batch, t, d_model]`.
+            cache: un `KeyValueCache` con las anteriores.
+
+        Devuelve:
+            El par (H de las posiciones nuevas, caché más larga).
+        """
+        Q, K, V = (self.split_heads(P) for P in self.project(X, X, X))
+        cache = cache.append(K, V)
+        # Una posición sola ya ve solo su pasado: sin máscara que crear.
+        H, _ = self.attend(Q, cache.K, cache.V, None, X.shape[-2] > 1, False)
+        return self.W_h(self.merge_heads(H)), cache
+
+    def _stacked_products(self, inputs, sizes):
+        """Multiplica cada entrada por su parte de la pila; `sizes` dice cuántas matrices toma."""
+        rows = [size * self.d_model for size in sizes]
+        weights = self.W_qkv.weight.split(rows)
+        biases = [None] * len(rows) if self.W_qkv.bias is None else self.W_qkv.bias.split(rows)
+        parts = zip(inputs, weights, biases, strict=False)
+        return tuple(None if X is None else F.linear(X, W, b) for X, W, b in parts)
 
     def attend(self, Q, K, V, mask, causal, need_weights):
         """Mezcla los valores de cada cabeza; los pesos solo se forman si alguien los pide."""

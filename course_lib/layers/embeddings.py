@@ -1,0 +1,128 @@
+"""De identificadores de tokens a vectores que dicen qué token es y dónde está."""
+
+import math
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from course_lib.layers.normalization import make_dropout, require_option
+from course_lib.primitives.positions import sinusoidal_positions
+
+POSITIONS = ("sinusoidal", "learned", None)
+
+
+class InputEmbedding(nn.Module):
+    """Busca el vector de cada token y le suma la codificación de su posición.
+
+        x_t = dropout(√d_model · E[token_t] + PE[t])
+
+    Argumentos:
+        vocab_size: número de filas de la tabla E.
+        d_model: ancho de los vectores.
+        max_length: cuántas posiciones hay, desde 0.
+        positions: "sinusoidal" (fijas), "learned" (una fila aprendida por posición) o None (el
+            modelo ve un conjunto, sin orden).
+        scale: con True multiplica el vector del token por √d_model, como el artículo.
+        pad_id: identificador del relleno, cuya fila vale cero al comenzar; None si no hay.
+        dropout: probabilidad de anular un número de la suma al entrenar.
+
+    Errores:
+        ValueError: si un tamaño no es positivo o una opción no existe.
+
+    Fuente: Vaswani et al. (2017), §3.4, §3.5 y §5.4; capítulo `positions`.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        *,
+        max_length: int,
+        positions: Literal["sinusoidal", "learned"] | None = "sinusoidal",
+        scale: bool = True,
+        pad_id: int | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        _require_sizes(vocab_size, d_model, max_length, pad_id)
+        require_option("positions", positions, POSITIONS)
+        self.max_length, self.positions, self.pad_id = max_length, positions, pad_id
+        self.factor = math.sqrt(d_model) if scale else 1.0
+        self.table = nn.Embedding(vocab_size, d_model)
+        self.dropout = make_dropout(dropout)
+        if positions == "learned":
+            self.position_table = nn.Parameter(torch.empty(max_length, d_model))
+        elif positions == "sinusoidal":
+            table = sinusoidal_positions(max_length, d_model, dtype=torch.get_default_dtype())
+            self.register_buffer("position_table", table, persistent=False)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Inicializa la tabla para que cada vector, ya escalado, sea N(0, 1)."""
+        nn.init.normal_(self.table.weight, std=1 / self.factor)
+        if self.pad_id is not None:
+            self.table.weight[self.pad_id].zero_()
+        if self.positions == "learned":
+            nn.init.normal_(self.position_table, std=0.02)
+
+    def forward(
+        self, token_ids: Int[Tensor, "batch t"], *, start: int = 0
+    ) -> Float[Tensor, "batch t d_model"]:
+        """Convierte identificadores en vectores.
+
+        Argumentos:
+            token_ids: identificadores, `[batch, t]`.
+            start: posición del primer token; en una generación con caché, cuántos van ya.
+
+        Devuelve:
+            Los vectores, `[batch, t, d_model]`.
+
+        Errores:
+            ValueError: si un identificador no está en la tabla o la secuencia pasa de max_length.
+        """
+        stop = start + token_ids.shape[-1]
+        self._require_length(start, stop)
+        require_ids("token_ids", token_ids, self.table.num_embeddings)
+        x = self.table(token_ids) * self.factor
+        if self.positions is not None:
+            x = x + self.position_table[start:stop]
+        return self.dropout(x)
+
+    def _require_length(self, start, stop):
+        if start < 0 or stop > self.max_length:
+            raise ValueError(
+                f"Se esperaban posiciones entre 0 y {self.max_length - 1} y la secuencia va de "
+                f"{start} a {stop - 1}: acórtala o crea el modelo con un max_length mayor."
+            )
+
+
+def require_ids(name: str, token_ids: Tensor, vocab_size: int) -> None:
+    """Rechaza identificadores que no son enteros o no están en el vocabulario."""
+    if token_ids.is_floating_point() or token_ids.dtype == torch.bool:
+        raise ValueError(
+            f"{name}: se esperaban identificadores enteros y llegó el tipo {token_ids.dtype}. "
+            "Pasa la salida del tokenizador."
+        )
+    if token_ids.is_meta or not token_ids.numel():
+        return
+    low, high = torch.stack(token_ids.aminmax()).tolist()
+    if low < 0 or high >= vocab_size:
+        raise ValueError(
+            f"{name}: se esperaban identificadores entre 0 y {vocab_size - 1} y llegaron entre "
+            f"{low} y {high}. ¿Son de otro tokenizador o del vocabulario del otro idioma?"
+        )
+
+
+def _require_sizes(vocab_size, d_model, max_length, pad_id):
+    if min(vocab_size, d_model, max_length) <= 0:
+        raise ValueError(
+            f"Se esperaban tamaños positivos y llegó vocab_size = {vocab_size}, "
+            f"d_model = {d_model}, max_length = {max_length}."
+        )
+    if pad_id is not None and not 0 <= pad_id < vocab_size:
+        raise ValueError(
+            f"pad_id: se esperaba un identificador entre 0 y {vocab_size - 1} y llegó {pad_id}."
+        )

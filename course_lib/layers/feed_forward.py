@@ -1,0 +1,68 @@
+"""La red prealimentada por posición: dos capas densas que tratan cada posición por su cuenta."""
+
+from typing import Literal
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from course_lib.layers.normalization import make_dropout, require_option
+
+ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
+
+
+class FeedForward(nn.Module):
+    """Ensancha cada vector, lo pasa por una activación y lo devuelve a su ancho.
+
+        y = activación(x W_1 + b_1) W_2 + b_2
+
+    Cada posición pasa por la misma red y no ve a las demás: es una convolución de núcleo 1.
+
+    Argumentos:
+        d_model: ancho de la entrada y de la salida.
+        d_ff: ancho de la capa oculta.
+        activation: "relu" (la del artículo) o "gelu" (la exacta, con erf).
+        bias: con False, sin b_1 ni b_2.
+        dropout: probabilidad de anular un número de la capa oculta al entrenar (el artículo no
+            lo hace; torch sí).
+
+    Errores:
+        ValueError: si un ancho no es positivo, la activación no existe o dropout no está
+            en [0, 1).
+
+    Fuente: Vaswani et al. (2017), §3.3; Hendrycks y Gimpel (2016) para «gelu»; capítulo `encoder`.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        *,
+        activation: Literal["relu", "gelu"] = "relu",
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if d_model <= 0 or d_ff <= 0:
+            raise ValueError(
+                f"FeedForward: se esperaban anchos positivos y llegó d_model = {d_model}, "
+                f"d_ff = {d_ff}."
+            )
+        require_option("activation", activation, tuple(ACTIVATIONS))
+        self.activation = activation
+        self.W_1 = nn.Linear(d_model, d_ff, bias=bias)
+        self.W_2 = nn.Linear(d_ff, d_model, bias=bias)
+        self.dropout = make_dropout(dropout)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Inicializa las dos matrices con Xavier uniforme, y los sesgos con ceros."""
+        for linear in (self.W_1, self.W_2):
+            nn.init.xavier_uniform_(linear.weight)
+            if linear.bias is not None:
+                nn.init.zeros_(linear.bias)
+
+    def forward(self, x: Float[Tensor, "*batch t d_model"]) -> Float[Tensor, "*batch t d_model"]:
+        """Transforma cada posición de x, `[..., t, d_model]`; la forma no cambia."""
+        hidden = ACTIVATIONS[self.activation](self.W_1(x))
+        return self.W_2(self.dropout(hidden))

@@ -1,0 +1,118 @@
+"""Conexión residual y normalización: qué se suma, qué se normaliza y en qué orden."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+Hidden = Float[Tensor, "*batch t d_model"]
+Placement = Literal["post", "pre", "sandwich"]
+Norm = Literal["layer", "rms"]
+PLACEMENTS: tuple[str, ...] = ("post", "pre", "sandwich")
+NORMS: tuple[str, ...] = ("layer", "rms")
+
+
+class RMSNorm(nn.Module):
+    """Divide cada vector por su media cuadrática y le da una escala aprendida por columna.
+
+        y = x / √(media(x²) + ε) · g
+
+    No resta la media ni suma un sesgo, como sí hace la normalización de capa.
+
+    Argumentos:
+        d_model: ancho de los vectores.
+        eps: ε, que evita dividir entre cero.
+
+    Errores:
+        ValueError: si d_model o eps no son positivos.
+
+    Fuente: Zhang y Sennrich (2019), §4; capítulo `normalization`.
+    """
+
+    def __init__(self, d_model: int, eps: float = 1e-6) -> None:
+        super().__init__()
+        if d_model <= 0 or eps <= 0:
+            raise ValueError(
+                f"RMSNorm: se esperaban d_model y eps positivos y llegaron {d_model} y {eps}."
+            )
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))
+
+    def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
+        """Normaliza el último eje; la media cuadrática se calcula al menos en float32."""
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)
+        return (wide * scale).to(x.dtype) * self.weight
+
+
+class Residual(nn.Module):
+    """Rodea una subcapa f con su conexión residual, su normalización y su dropout.
+
+        post:      y = norm(x + dropout(f(x)))             el Transformer original
+        pre:       y = x + dropout(f(norm(x)))
+        sandwich:  y = x + norm'(dropout(f(norm(x))))
+
+    Es el único lugar del curso que decide dónde se normaliza.
+
+    Argumentos:
+        d_model: ancho de los vectores.
+        placement: "post", "pre" o "sandwich".
+        norm: "layer" (normalización de capa) o "rms" (`RMSNorm`).
+        dropout: probabilidad de anular un número de la salida de la subcapa al entrenar.
+        bias: con False, la normalización de capa no suma sesgo.
+
+    Errores:
+        ValueError: si una opción no existe o dropout no está en [0, 1).
+
+    Fuente: Vaswani et al. (2017), §3.1 y §5.4 (post); Xiong et al. (2020), fig. 1 (pre);
+    Ding et al. (2021), §2.2 (sandwich); capítulo `normalization`.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        *,
+        placement: Placement = "post",
+        norm: Norm = "layer",
+        dropout: float = 0.0,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        require_option("placement", placement, PLACEMENTS)
+        self.placement = placement
+        self.dropout = make_dropout(dropout)
+        self.norm = make_norm(norm, d_model, bias=bias)
+        if placement == "sandwich":
+            self.outer_norm = make_norm(norm, d_model, bias=bias)
+
+    def forward(self, x: Hidden, sublayer: Callable[[Tensor], Tensor]) -> Hidden:
+        """Aplica la subcapa a x con lo que la rodea; la forma no cambia."""
+        match self.placement:
+            case "post":
+                return self.norm(x + self.dropout(sublayer(x)))
+            case "pre":
+                return x + self.dropout(sublayer(self.norm(x)))
+            case "sandwich":
+                return x + self.outer_norm(self.dropout(sublayer(self.norm(x))))
+
+
+def make_norm(norm: Norm, d_model: int, *, bias: bool = True) -> nn.Module:
+    """Crea la normalización que lleva ese nombre: "layer" o "rms" (que nunca tiene sesgo)."""
+    require_option("norm", norm, NORMS)
+    return RMSNorm(d_model) if norm == "rms" else nn.LayerNorm(d_model, bias=bias)
+
+
+def make_dropout(dropout: float) -> nn.Module:
+    """Crea el dropout; con probabilidad 0 no hace nada."""
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout: se esperaba una probabilidad en [0, 1) y llegó {dropout}.")
+    return nn.Dropout(dropout)
+
+
+def require_option(name: str, value: object, options: tuple) -> None:
+    """Rechaza un valor que no está entre las opciones, y las dice."""
+    if value not in options:
+        choices = ", ".join(map(repr, options))
+        raise ValueError(f"{name}: se esperaba uno de {choices} y llegó {value!r}.")

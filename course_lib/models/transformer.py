@@ -1,0 +1,235 @@
+"""El Transformer: de los tokens de una oración a los de otra."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.layers.blocks import AttentionWeights, EncoderDecoder
+from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.primitives.masks import padding_mask
+
+Logits = Float[Tensor, "batch t_target vocab"]
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Tamaños y variante de un `Transformer`.
+
+    Argumentos:
+        source_vocab: tamaño del vocabulario de origen, con los símbolos especiales.
+        target_vocab: el de destino; None, un solo vocabulario y una sola tabla para el origen, el
+            destino y la salida, como en el artículo.
+        d_model, num_heads, num_layers, d_ff: ancho, cabezas, bloques de cada pila y ancho de la
+            red prealimentada.
+        dropout: el de las incrustaciones y el de la salida de cada subcapa.
+        max_length: la secuencia más larga, en tokens.
+        placement, norm, activation, positions: "post" | "pre" | "sandwich", "layer" | "rms",
+            "relu" | "gelu", "sinusoidal" | "learned" | None.
+        final_norm: si cada pila normaliza su salida; None, solo si la colocación lo pide (en
+            "post" no, como en el artículo; `torch.nn.Transformer` lo hace siempre).
+        pad_id, start_id, end_id: identificadores de relleno, comienzo y fin.
+
+    Errores:
+        ValueError: si un valor no tiene sentido.
+    """
+
+    source_vocab: int
+    target_vocab: int | None = None
+    d_model: int = 512
+    num_heads: int = 8
+    num_layers: int = 6
+    d_ff: int = 2048
+    dropout: float = 0.1
+    max_length: int = 512
+    placement: Literal["post", "pre", "sandwich"] = "post"
+    norm: Literal["layer", "rms"] = "layer"
+    activation: Literal["relu", "gelu"] = "relu"
+    positions: Literal["sinusoidal", "learned"] | None = "sinusoidal"
+    final_norm: bool | None = None
+    pad_id: int = 0
+    start_id: int = 1
+    end_id: int = 2
+
+    def __post_init__(self) -> None:
+        special = (self.pad_id, self.start_id, self.end_id)
+        if len(set(special)) < 3 or not all(0 <= i < self.output_vocab for i in special):
+            raise ValueError(
+                "pad_id, start_id y end_id deben ser distintos y caber en el vocabulario de "
+                f"destino, de {self.output_vocab}; llegaron {special}."
+            )
+        if not self.pad_id < self.source_vocab:
+            raise ValueError(
+                f"pad_id = {self.pad_id} no cabe en source_vocab = {self.source_vocab}."
+            )
+
+    @property
+    def output_vocab(self) -> int:
+        """Tamaño del vocabulario en que escribe el modelo."""
+        return self.source_vocab if self.target_vocab is None else self.target_vocab
+
+    @classmethod
+    def base(cls, source_vocab: int = 37_000, **changes) -> "TransformerConfig":
+        """El modelo base del artículo (tabla 3), con su vocabulario inglés-alemán compartido."""
+        return cls(source_vocab, **changes)
+
+    @classmethod
+    def big(cls, source_vocab: int = 37_000, **changes) -> "TransformerConfig":
+        """El modelo grande del artículo (tabla 3)."""
+        big = cls(source_vocab, d_model=1024, num_heads=16, d_ff=4096, dropout=0.3)
+        return replace(big, **changes)
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """Lo que hace falta para seguir escribiendo: el origen ya proyectado y las cachés.
+
+    Argumentos:
+        caches: claves y valores de lo ya escrito, uno por bloque.
+        memory: claves y valores del origen, un par por bloque.
+        visible: qué posiciones del origen no son relleno.
+    """
+
+    caches: tuple[KeyValueCache, ...]
+    memory: tuple[tuple[Tensor, Tensor], ...]
+    visible: Bool[Tensor, "batch 1 t_source"]
+
+    @property
+    def length(self) -> int:
+        """Cuántos tokens van escritos."""
+        return self.caches[0].length
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "DecoderState":
+        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
+        return DecoderState(
+            tuple(cache.select(rows) for cache in self.caches),
+            tuple((K[rows], V[rows]) for K, V in self.memory),
+            self.visible[rows],
+        )
+
+
+class Transformer(nn.Module):
+    """Lee una oración con un codificador y escribe otra con un decodificador, sin recurrencia.
+
+        h = codificador(incrustación(origen))
+        logits = decodificador(incrustación(destino), h) Eᵀ
+
+    La salida usa la tabla E del destino: no hay otra matriz que aprender.
+
+    Argumentos:
+        config: los tamaños y la variante.
+
+    Fuente: Vaswani et al. (2017), §3 y fig. 1; capítulo `transformer`.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.source_embedding = _embedding(config, config.source_vocab)
+        self.target_embedding = (
+            self.source_embedding
+            if config.target_vocab is None
+            else _embedding(config, config.target_vocab)
+        )
+        self.encoder_decoder = EncoderDecoder(
+            config.d_model,
+            config.num_heads,
+            config.d_ff,
+            config.num_layers,
+            dropout=config.dropout,
+            activation=config.activation,
+            placement=config.placement,
+            norm=config.norm,
+            final_norm=config.final_norm,
+        )
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch t_source"],
+        target: Int[Tensor, "batch t_target"],
+        *,
+        need_weights: bool = False,
+    ) -> Logits | tuple[Logits, AttentionWeights]:
+        """Predice cada token del destino con los anteriores correctos (forzado del profesor).
+
+        Argumentos:
+            source: tokens de origen; los que valen pad_id no se ven.
+            target: entrada del decodificador: start_id y el destino sin su último token. El
+                relleno va al final: la máscara causal lo esconde de todas las posiciones reales.
+            need_weights: con True devuelve también los pesos de atención.
+
+        Devuelve:
+            Los logits, `[batch, t_target, vocab]`; o el par (logits, pesos), con una lista por
+            capa en `pesos.encoder`, `pesos.decoder` y `pesos.cross`.
+
+        Errores:
+            ValueError: si un identificador no está en el vocabulario o una oración es más larga
+            que max_length.
+        """
+        visible = padding_mask(source, self.config.pad_id)
+        output = self.encoder_decoder(
+            self.source_embedding(source),
+            self.target_embedding(target),
+            source_mask=visible,
+            memory_mask=visible,
+            need_weights=need_weights,
+        )
+        if need_weights:
+            return self.logits(output[0]), output[1]
+        return self.logits(output)
+
+    def encode(
+        self, source: Int[Tensor, "batch t_source"]
+    ) -> Float[Tensor, "batch t_source d_model"]:
+        """Da la salida del codificador, h: lo que el modelo sabe de cada token de origen."""
+        visible = padding_mask(source, self.config.pad_id)
+        return self.encoder_decoder.encoder(self.source_embedding(source), mask=visible)
+
+    def start(self, source: Int[Tensor, "batch t_source"]) -> DecoderState:
+        """Lee el origen y deja todo listo para escribir con `step`."""
+        h, blocks = self.encode(source), self.encoder_decoder.decoder.blocks
+        return DecoderState(
+            tuple(KeyValueCache() for _ in blocks),
+            tuple(block.cross_attention.keys_values(h) for block in blocks),
+            padding_mask(source, self.config.pad_id),
+        )
+
+    def step(
+        self, token_ids: Int[Tensor, "batch t"], state: DecoderState
+    ) -> tuple[Float[Tensor, "batch t vocab"], DecoderState]:
+        """Escribe los tokens siguientes: los mismos logits que `forward`, sin repetir lo hecho.
+
+        Argumentos:
+            token_ids: los tokens nuevos, que siguen a los del estado; al comenzar, start_id.
+            state: el de `start` o el del paso anterior; no cambia, y puede usarse otra vez.
+
+        Devuelve:
+            El par (logits de los tokens nuevos, estado siguiente).
+
+        Errores:
+            ValueError: los de `forward`.
+        """
+        y = self.target_embedding(token_ids, start=state.length)
+        decoder, caches = self.encoder_decoder.decoder, []
+        for block, cache, memory in zip(decoder.blocks, state.caches, state.memory, strict=True):
+            y, cache = block.step(y, cache, memory, memory_mask=state.visible)
+            caches.append(cache)
+        return self.logits(decoder.norm(y)), replace(state, caches=tuple(caches))
+
+    def logits(self, y: Float[Tensor, "batch t d_model"]) -> Float[Tensor, "batch t vocab"]:
+        """Puntúa cada palabra del vocabulario por su parecido con la salida: y Eᵀ."""
+        return F.linear(y, self.target_embedding.table.weight)
+
+
+def _embedding(config: TransformerConfig, vocab_size: int) -> InputEmbedding:
+    return InputEmbedding(
+        vocab_size,
+        config.d_model,
+        max_length=config.max_length,
+        positions=config.positions,
+        pad_id=config.pad_id,
+        dropout=config.dropout,
+    )
