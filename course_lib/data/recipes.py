@@ -13,7 +13,8 @@ Lo escrito a mano está en ``_lexicon``, ``_methods`` y ``_opinions``; las regla
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from random import Random
@@ -40,6 +41,9 @@ POSITIVE, NEGATIVE = "positiva", "negativa"
 LATE_ROLES = ("garnish", "side")
 STYLED, OPTIONAL, OPENED, CLOSED = 0.4, 0.5, 0.5, 0.4
 
+# Se aparta una de cada diez combinaciones de plato e ingrediente principal.
+HELD_OUT_SHARE = 10
+
 # Marcos de opinión para evaluar: todas sus palabras y giros salen también en los demás.
 HELD_OUT_TEMPLATES = frozenset(
     name + sign
@@ -60,6 +64,17 @@ class LateMention(NamedTuple):
     step: int
     ingredient: int
     word: str
+
+
+class Pair(NamedTuple):
+    """Un renglón y su traducción; ``kind`` es uno de ``LINE_KINDS``."""
+
+    source: str
+    target: str
+    kind: str
+
+
+LINE_KINDS = ("título", "ingrediente", "paso", "opinión")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +101,22 @@ class Recipe:
     opinion_template: str
     tags: tuple[Tokens, ...]
     late_mentions: tuple[LateMention, ...]
+
+    @property
+    def lines(self) -> tuple[Pair, ...]:
+        """Devuelve sus renglones con su traducción: título, ingredientes, pasos y opinión."""
+        spanish = ((self.title,), self.ingredients, self.steps, (self.opinion,))
+        english = ((self.title_en,), self.ingredients_en, self.steps_en, (self.opinion_en,))
+        return tuple(
+            Pair(source, target, kind)
+            for sources, targets, kind in zip(spanish, english, LINE_KINDS, strict=True)
+            for source, target in zip(sources, targets, strict=True)
+        )
+
+    @property
+    def combination(self) -> tuple[str, str]:
+        """Devuelve el plato y el ingrediente principal."""
+        return self.dish, self.main_ingredient
 
     @property
     def text(self) -> str:
@@ -117,6 +148,47 @@ def iter_recipes(seed: Natural = 0) -> Iterator[Recipe]:
         ValueError: si ``seed`` no es un entero mayor o igual que 0.
     """
     return _recipes(Random(_natural("seed", seed)))
+
+
+def translation_pairs(recipes: Iterable[Recipe]) -> list[Pair]:
+    """Devuelve los renglones distintos de unas recetas, en el orden en que aparecen.
+
+    Un renglón tiene siempre la misma traducción, así que repetirlo no enseña nada nuevo.
+    """
+    return list({line.source: line for recipe in recipes for line in recipe.lines}.values())
+
+
+def split_recipes(recipes: Iterable[Recipe]) -> tuple[list[Recipe], list[Recipe]]:
+    """Separa las recetas de entrenamiento de las apartadas, por combinación.
+
+    Ninguna combinación de plato e ingrediente principal está en los dos lados.
+
+    Fuente: capítulo `translator`.
+    """
+    sides: tuple[list[Recipe], list[Recipe]] = ([], [])
+    for recipe in recipes:
+        sides[recipe.combination in held_out_combinations()].append(recipe)
+    return sides
+
+
+@cache
+def held_out_combinations() -> frozenset[tuple[str, str]]:
+    """Devuelve las combinaciones apartadas: una de cada ``HELD_OUT_SHARE``, al azar pero fijas.
+
+    Cada plato y cada ingrediente principal conserva al menos otras dos combinaciones: lo que se
+    aparta es que se encuentren, no ninguno de los dos.
+    """
+    everything = [(dish.name, main.name) for dish in dishes() for main in dish.mains]
+    random = Random(0)
+    shuffled = sorted(sorted(everything), key=lambda _: random.random())
+    left = Counter(part for combination in shuffled for part in enumerate(combination))
+    held: set[tuple[str, str]] = set()
+    for combination in shuffled:
+        enough = min(left[part] for part in enumerate(combination)) > 2
+        if enough and len(held) * HELD_OUT_SHARE < len(shuffled):
+            held.add(combination)
+            left.subtract(enumerate(combination))
+    return frozenset(held)
 
 
 def _recipes(random: Random) -> Iterator[Recipe]:

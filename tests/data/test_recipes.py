@@ -30,9 +30,7 @@ def corpus():
 
 def lines(recipe):
     """Pares (español, inglés) de una receta."""
-    spanish = (recipe.title, *recipe.ingredients, *recipe.steps, recipe.opinion)
-    english = (recipe.title_en, *recipe.ingredients_en, *recipe.steps_en, recipe.opinion_en)
-    return zip(spanish, english, strict=True)
+    return [pair[:2] for pair in recipe.lines]
 
 
 def sentences(corpus):
