@@ -120,12 +120,11 @@ class MultiHeadAttention(nn.Module):
             K, V = self.W_k(X_k), self.W_v(X_k)
         return self.split_heads(K), self.split_heads(V)
 
-    def attend_to(self, X_q: Float[Tensor, "*batch t_q d_query"], K, V, *, mask=None):
-        """Atiende desde X_q hacia claves y valores ya proyectados: los de `keys_values`."""
+    def attend_to(self, X_q: Float[Tensor, "*batch t_q d_query"], memory, *, mask=None):
+        """Atiende desde X_q hacia claves y valores ya proyectados: el par de `keys_values`."""
         Q = self._stacked_products((X_q,), (1, 2))[0] if self.stacked else self.W_q(X_q)
-        H, _ = self.attend(
-            self.split_heads(Q), K, V, self._with_heads(mask, X_q.ndim), False, False
-        )
+        mask = self._with_heads(mask, X_q.ndim)
+        H, _ = self.attend(self.split_heads(Q), *memory, mask, False, False)
         return self.W_h(self.merge_heads(H))
 
     def step(self, X: Float[Tensor, "batch t d_model"], cache):

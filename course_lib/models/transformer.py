@@ -7,8 +7,9 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.blocks import AttentionWeights, EncoderDecoder
+from course_lib.layers.blocks import Decoder, Encoder
 from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.encoder_decoder import AttentionWeights, EncoderDecoder
 from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.primitives.masks import padding_mask
 
@@ -134,16 +135,16 @@ class Transformer(nn.Module):
             if config.target_vocab is None
             else _embedding(config, config.target_vocab)
         )
+        sizes = (config.d_model, config.num_heads, config.d_ff, config.num_layers)
+        options = {
+            "dropout": config.dropout,
+            "activation": config.activation,
+            "placement": config.placement,
+            "norm": config.norm,
+            "final_norm": config.final_norm,
+        }
         self.encoder_decoder = EncoderDecoder(
-            config.d_model,
-            config.num_heads,
-            config.d_ff,
-            config.num_layers,
-            dropout=config.dropout,
-            activation=config.activation,
-            placement=config.placement,
-            norm=config.norm,
-            final_norm=config.final_norm,
+            Encoder(*sizes, **options), Decoder(*sizes, **options)
         )
 
     def forward(
@@ -213,11 +214,10 @@ class Transformer(nn.Module):
             ValueError: los de `forward`.
         """
         y = self.target_embedding(token_ids, start=state.length)
-        decoder, caches = self.encoder_decoder.decoder, []
-        for block, cache, memory in zip(decoder.blocks, state.caches, state.memory, strict=True):
-            y, cache = block.step(y, cache, memory, memory_mask=state.visible)
-            caches.append(cache)
-        return self.logits(decoder.norm(y)), replace(state, caches=tuple(caches))
+        y, caches = self.encoder_decoder.decoder.step(
+            y, state.caches, state.memory, memory_mask=state.visible
+        )
+        return self.logits(y), replace(state, caches=caches)
 
     def logits(self, y: Float[Tensor, "batch t d_model"]) -> Float[Tensor, "batch t vocab"]:
         """Puntúa cada palabra del vocabulario por su parecido con la salida: y Eᵀ."""
