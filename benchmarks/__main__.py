@@ -22,7 +22,9 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     for name in options.names or available:
         module = importlib.import_module(f"benchmarks.{name}")
-        _report.publish(name, module.__doc__, module.run(options.device), options.device)
+        with torch.no_grad():
+            rows = module.run(options.device)
+        _report.publish(name, module.__doc__, rows, options.device)
 
 
 if __name__ == "__main__":

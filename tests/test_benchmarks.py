@@ -3,6 +3,7 @@ import json
 import pkgutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def package(monkeypatch):
 
 def test_every_benchmark_says_what_it_measures_and_its_results_are_kept(package):
     names = [m.name for m in pkgutil.iter_modules([ROOT / "benchmarks"]) if m.name[0] != "_"]
-    assert {"attention_memory", "key_value_store", "recipes"} <= set(names)
+    assert {"attention", "key_value_store", "recipes"} <= set(names)
     for name in names:
         module = package(name)
         assert callable(module.run) and "\n\n" in module.__doc__
@@ -47,25 +48,63 @@ def test_results_are_written_as_a_table_and_as_data(package, tmp_path, monkeypat
 def test_an_unknown_name_is_wrong_usage():
     command = [sys.executable, "-m", "benchmarks", "no_existe"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert run.returncode == 2 and "no_existe" in run.stderr and "attention_memory" in run.stderr
+    assert run.returncode == 2 and "no_existe" in run.stderr and "attention" in run.stderr
 
 
-def test_jobs_take_turns_and_the_first_turn_does_not_count(package):
-    order = []
-    times = package("_measure").alternate(
-        {name: lambda name=name: order.append(name) for name in "ab"}, "cpu", rounds=3
+def test_jobs_take_turns_and_warming_up_does_not_count(package):
+    measure, order = package("_measure"), []
+
+    def job(name):
+        order.append(name)
+        time.sleep(0.03)
+
+    times = measure.alternate(
+        {name: lambda name=name: job(name) for name in "ab"}, "cpu", rounds=(3, 3)
     )
-    assert order == list("abababab") and set(times) == {"a", "b"}
+    assert order[:4] == list("aabb") and order[4:] == list("ababab")
+    assert set(times) == {"a", "b"} and all(len(seconds) == 3 for seconds in times.values())
+
+
+def test_a_faster_wrong_answer_is_a_failure(package):
+    measure = package("_measure")
+    jobs = {"bien": lambda: torch.ones(2), "mal": lambda: torch.tensor([1.0, 1.1])}
+    with pytest.raises(ValueError, match="«mal» no da el mismo resultado que «bien»"):
+        measure.require_same(jobs, "bien", torch.testing.assert_close)
+
+
+def test_the_ratio_is_against_the_reference_and_the_limit_is_a_floor(package, monkeypatch):
+    measure = package("_measure")
+    times = {"rápido": [0.02, 0.02, 0.03], "lento": [0.06, 0.05, 0.06]}
+    monkeypatch.setattr(measure, "limits", lambda device: (1e9, 1e9))
+    monkeypatch.setattr(measure, "alternate", lambda jobs, device: times)
+    found = measure.compare(
+        lambda device: dict.fromkeys(times, lambda: torch.ones(1)),
+        device="cpu",
+        reference="lento",
+        flops=1e7,
+        traffic=1e6,
+        memory=False,
+    )
+    assert found["rápido"]["razón"] == pytest.approx(1 / 3) and found["lento"]["razón"] == 1.0
+    assert found["rápido"]["del límite"] == pytest.approx(0.5)  # 10 ms de piso sobre 20
+    assert found["rápido"]["dispersión"] == pytest.approx(0.5)
+
+
+def test_a_missing_peer_is_named_and_left_out(package, capsys):
+    assert package("_measure").peer("no_existe") is None
+    assert "Se omite no_existe" in capsys.readouterr().out
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="la memoria de un bloque se mide en Linux")
 def test_fused_attention_never_holds_the_weights(package):
-    module, measure = package("attention_memory"), package("_measure")
+    module, measure = package("attention"), package("_measure")
     torch.set_num_threads(1)
     fused, written = (
-        measure.in_fresh_process(module.one_pass, 2048, way, "cpu")["MiB"]
-        for way in ("fused", "written")
+        measure.in_fresh_process(
+            measure.memory_of, module.build.__module__, "build", (2048, False), way, "cpu"
+        )
+        for way in ("fundida", "escrita")
     )
     one_matrix = module.HEADS * 2048 * 2048 * 4 / 2**20
     assert fused < one_matrix / 8 < one_matrix < written
