@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 from book._figures.kit import Box, Figure
 
 READY = (
     ("Atención", "puntuar, ponderar y sumar"),
     ("Almacén clave-valor", "consultas, claves y valores"),
     ("Autoatención", "«El gato come» y la máscara causal"),
+    ("El Transformer", "del texto a un traductor entrenado"),
 )
-TRUNK = ("El Transformer", "codificador y decodificador")
 BRANCHES = (
     ("Universal Transformer", "recurrencia en profundidad"),
     ("BERT", "preentrenamiento y ajuste fino"),
@@ -22,19 +24,17 @@ def course_map() -> Figure:
     fig = Figure(
         "course_map",
         title="El recorrido del curso",
-        desc="Atención, almacén clave-valor y autoatención, los tres listos, llevan al "
-        "Transformer. De él salen Universal Transformer, BERT, Transformer-XL y PaLM. Estos cinco "
-        "están en preparación.",
+        desc="Atención, almacén clave-valor y autoatención llevan al Transformer; los cuatro están "
+        "listos. De él salen Universal Transformer, BERT, Transformer-XL y PaLM, en preparación.",
         height=648,
     )
     stations = [_station(fig, 8, 6 + 88 * i, 464, 64, *texts) for i, texts in enumerate(READY)]
-    for draw, box in zip((_bars, _table, _square), stations, strict=True):
+    for draw, box in zip((_bars, _table, _square, _stack), stations, strict=True):
         draw(fig, box)
         _tick(fig, box)
-    trunk = _station(fig, 8, 270, 464, 64, *TRUNK, ready=False)
-    _stack(fig, trunk)
-    for above, below in zip(stations, [*stations[1:], trunk], strict=True):
+    for above, below in itertools.pairwise(stations):
         fig.arrow((44, above.bottom), (44, below.y), width=2.2)
+    trunk = stations[-1]
     for i, texts in enumerate(BRANCHES):
         branch = _station(fig, 82, 362 + 72 * i, 390, 60, *texts, ready=False, indent=18)
         fig.arrow((44, trunk.bottom), (44, branch.cy), branch.w_)
