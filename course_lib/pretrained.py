@@ -1,9 +1,33 @@
 """Pesos de otros: de los módulos de torch.nn a los del curso."""
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
+from course_lib.layers.blocks import Decoder, DecoderBlock, Encoder, EncoderBlock
+from course_lib.layers.encoder_decoder import EncoderDecoder
 from course_lib.layers.multi_head_attention import MultiHeadAttention
+
+# De los nombres de torch a los del curso; los que dependen del bloque van aparte.
+NAMES = {
+    "layers.": "blocks.",
+    "in_proj_": "W_qkv.",
+    "out_proj.": "W_h.",
+    "linear1.": "feed_forward.W_1.",
+    "linear2.": "feed_forward.W_2.",
+}
+ENCODER_NAMES = NAMES | {
+    "self_attn.": "attention.",
+    "norm1.": "residual_attention.norm.",
+    "norm2.": "residual_feed_forward.norm.",
+}
+DECODER_NAMES = NAMES | {
+    "self_attn.": "self_attention.",
+    "multihead_attn.": "cross_attention.",
+    "norm1.": "residual_self.norm.",
+    "norm2.": "residual_cross.norm.",
+    "norm3.": "residual_feed_forward.norm.",
+}
 
 
 @torch.no_grad()
@@ -55,3 +79,95 @@ def _copy_biases(layer, source):
     for linear, bias in zip(linears, source.in_proj_bias.split(sizes), strict=True):
         linear.bias.copy_(bias)
     layer.W_h.bias.copy_(source.out_proj.bias)
+
+
+@torch.no_grad()
+def load_torch_transformer(
+    source: nn.Transformer
+    | nn.TransformerEncoder
+    | nn.TransformerDecoder
+    | nn.TransformerEncoderLayer
+    | nn.TransformerDecoderLayer,
+) -> EncoderDecoder | Encoder | Decoder | EncoderBlock | DecoderBlock:
+    """Crea el módulo del curso que corresponde a uno de torch, con los mismos pesos.
+
+    Dan las mismas salidas, con tres diferencias de costumbre: aquí las máscaras marcan lo visible
+    (True = visible), el lote va siempre delante y el decodificador es causal si no se dice otra
+    cosa (`causal=False`).
+
+    Argumentos:
+        source: un `torch.nn.Transformer`, una de sus pilas o uno de sus bloques.
+
+    Devuelve:
+        `EncoderDecoder`, `Encoder`, `Decoder`, `EncoderBlock` o `DecoderBlock`, en el mismo
+        dispositivo, tipo y modo (entrenamiento o evaluación).
+
+    Errores:
+        ValueError: si `source` es de otra clase, su activación no es ReLU ni GELU exacta, o
+            lleva una normalización que no es `LayerNorm`.
+
+    Fuente: documentación de `torch.nn.Transformer`.
+    """
+    if isinstance(source, nn.Transformer):
+        stacks = (source.encoder, source.decoder)
+        return EncoderDecoder(*map(load_torch_transformer, stacks)).train(source.training)
+    if type(source) not in _BUILDERS:
+        raise ValueError(
+            "Se esperaba un Transformer de torch.nn, una de sus pilas o uno de sus bloques, y "
+            f"llegó {type(source).__name__}."
+        )
+    Ours, names = _BUILDERS[type(source)]
+    ours = Ours(**_sizes(source)).to(next(source.parameters()))
+    ours.load_state_dict({_renamed(k, names): v for k, v in source.state_dict().items()})
+    for name, module in source.named_modules():
+        if isinstance(module, nn.LayerNorm):
+            ours.get_submodule(_renamed(f"{name}.", names)[:-1]).eps = module.eps
+    return ours.train(source.training)
+
+
+_BUILDERS = {
+    nn.TransformerEncoder: (Encoder, ENCODER_NAMES),
+    nn.TransformerDecoder: (Decoder, DECODER_NAMES),
+    nn.TransformerEncoderLayer: (EncoderBlock, ENCODER_NAMES),
+    nn.TransformerDecoderLayer: (DecoderBlock, DECODER_NAMES),
+}
+
+
+def _sizes(source):
+    """Los argumentos del módulo del curso, leídos del de torch: primero el bloque, después la pila.
+
+    En torch un solo número gobierna todo el dropout, también el interior de cada subcapa.
+    """
+    if isinstance(source, nn.TransformerEncoder | nn.TransformerDecoder):
+        if not isinstance(source.norm, nn.LayerNorm | None):
+            raise ValueError(
+                "Se esperaba una LayerNorm al final de la pila, o ninguna, y hay una "
+                f"{type(source.norm).__name__}."
+            )
+        stack = {"num_layers": source.num_layers, "final_norm": source.norm is not None}
+        return _sizes(source.layers[0]) | stack
+    return {
+        "d_model": source.self_attn.embed_dim,
+        "num_heads": source.self_attn.num_heads,
+        "d_ff": source.linear1.out_features,
+        "activation": _activation(source.activation),
+        "placement": "pre" if source.norm_first else "post",
+        "dropout": source.dropout1.p,
+        "inner_dropout": source.dropout.p,
+        "bias": source.linear1.bias is not None,
+    }
+
+
+def _activation(activation):
+    exact_gelu = isinstance(activation, nn.GELU) and activation.approximate == "none"
+    if activation is F.relu or isinstance(activation, nn.ReLU):
+        return "relu"
+    if activation is F.gelu or exact_gelu:
+        return "gelu"
+    raise ValueError(f"Se esperaba ReLU o GELU exacta y llegó la activación {activation}.")
+
+
+def _renamed(name, names):
+    for theirs, ours in names.items():
+        name = name.replace(theirs, ours)
+    return name
