@@ -228,7 +228,6 @@ def _draw(probabilities: Tensor, uniform: Tensor) -> Tensor:
 # Lo común a voraz y muestreo
 
 
-@torch.no_grad()
 def _write(step, prompt, state, choose, end_id, max_new_tokens) -> Generation:
     """Escribe un token por paso con `choose(log_p, filas, paso)`, sin las filas que terminaron."""
     rows = torch.arange(len(prompt), device=prompt.device)
@@ -249,6 +248,7 @@ def _write(step, prompt, state, choose, end_id, max_new_tokens) -> Generation:
     return Generation(written[:, : i + 1], total)
 
 
+@torch.no_grad()
 def _predict(step, token_ids, state, end_id):
     """Da log P del token que sigue a cada fila, `[filas, vocab]`, y el estado nuevo."""
     logits, state = step(token_ids, state)
@@ -321,7 +321,6 @@ def beam(
     return found
 
 
-@torch.no_grad()
 def beam_steps(
     step: Step,
     prompt: Int[Tensor, "batch t0"],
