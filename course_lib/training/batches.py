@@ -1,12 +1,15 @@
 """Lotes de secuencias de distinta longitud: parecidas juntas, para que sobre poco relleno."""
 
+import itertools
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
+
+from course_lib.training.randomness import RandomStream
 
 
 def pad(sequences: Sequence[Any], pad_id: int) -> Int[Tensor, "batch t"]:
@@ -107,6 +110,53 @@ class TokenBatches:
         columns = zip(*(self.examples[i] for i in chosen.tolist()), strict=True)
         fields = tuple(_column(values, self.pad_id) for values in columns)
         return fields[0] if self.single else fields
+
+
+def endless(batches: Iterable[Any], *, start: int = 0, seed: int = 0) -> Iterator[Any]:
+    """Lotes sin fin: al acabarse se recorren otra vez, desde el lote número `start` de la cuenta.
+
+    Lo que los lotes sorteen al recorrerlos sale de un azar aparte: con la misma semilla son los
+    mismos, sortee el modelo lo que sortee. Por eso se puede volver a cualquier posición. Una lista
+    o un `TokenBatches` llegan a ella directamente; lo demás se lee otra vez desde el principio.
+
+    Argumentos:
+        batches: un `TokenBatches`, una lista, un DataLoader, un generador…
+        start: cuántos lotes se saltan.
+        seed: semilla del azar de los lotes.
+
+    Errores:
+        ValueError: si se acaban y no se pueden recorrer otra vez.
+    """
+    if hasattr(batches, "stream"):
+        return batches.stream(start)
+    if isinstance(batches, Sequence) and len(batches):
+        return (batches[i % len(batches)] for i in itertools.count(start))
+    return itertools.islice(_cycle(batches, RandomStream(_mix(seed, 1) % 2**32)), start, None)
+
+
+def _cycle(batches: Iterable[Any], randomness: RandomStream) -> Iterator[Any]:
+    """Recorre los lotes una y otra vez; avisa si no se pueden recorrer de nuevo."""
+    count = 0
+    while True:
+        before = count
+        with randomness.active():
+            lap = iter(batches)
+        while (batch := _next(lap, randomness)) is not _END:
+            count += 1
+            yield batch
+        if count == before:
+            raise ValueError(
+                f"Los lotes se acabaron después de {count}, sin que se puedan recorrer otra vez: "
+                "pasa una lista o un DataLoader, o un generador que no termine."
+            )
+
+
+_END = object()
+
+
+def _next(lap: Iterator[Any], randomness: RandomStream) -> Any:
+    with randomness.active():
+        return next(lap, _END)
 
 
 def _cut(lengths: list[int], batch_size: int | None, batch_tokens: int | None) -> list:

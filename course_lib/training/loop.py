@@ -1,11 +1,10 @@
 """El bucle de entrenamiento del libro: calcula la pérdida, retropropaga, recorta y avanza."""
 
 import contextlib
-import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,36 +13,12 @@ from torch.optim import Optimizer
 from tqdm import tqdm
 
 from course_lib.devices import seed_everything
-
-
-@dataclass
-class History:
-    """Lo que pasó en un entrenamiento, un valor por paso.
-
-    Argumentos:
-        loss: la pérdida de cada paso.
-        grad_norm: la norma del gradiente de cada paso, antes de recortarlo.
-        learning_rate: la tasa de aprendizaje de cada paso.
-        seconds: lo que duró todo, en segundos.
-    """
-
-    loss: list[float] = field(default_factory=list)
-    grad_norm: list[float] = field(default_factory=list)
-    learning_rate: list[float] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def smoothed(self, window: int = 20) -> list[float]:
-        """Media de las últimas `window` pérdidas en cada paso (al principio, de las que haya).
-
-            m_i = (1/n) Σ_{j = i−n+1}^{i} loss_j,   n = min(i, window)
-
-        Errores:
-            ValueError: si window no es positivo.
-        """
-        if window < 1:
-            raise ValueError(f"window: se esperaba al menos 1 y llegó {window}.")
-        recent = (self.loss[max(0, i - window) : i] for i in range(1, len(self.loss) + 1))
-        return [math.fsum(part) / len(part) for part in recent]
+from course_lib.training.batches import endless
+from course_lib.training.checkpoints import Keeper
+from course_lib.training.history import History
+from course_lib.training.parallel import World, join_world, local_device
+from course_lib.training.randomness import kept_random_state
+from course_lib.training.update import Objective, Update, choose_precision
 
 
 def train(
@@ -56,6 +31,12 @@ def train(
     schedule: Callable[[int], float] | None = None,
     optimizer: Optimizer | Callable[[Any], Optimizer] | None = None,
     clip_norm: float | None = 1.0,
+    accumulate: int = 1,
+    precision: str | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 100,
+    resume: bool = True,
+    on_step: Callable[[int, nn.Module], Mapping[str, float] | None] | None = None,
     seed: int = 0,
     device: torch.device | str | None = None,
     progress: bool = True,
@@ -64,103 +45,115 @@ def train(
 
         θ ← θ − η · Adam(g · min(1, c / ‖g‖)),   g = ∇_θ loss(model, batch)
 
-    Con la misma semilla, el mismo modelo inicial y los mismos lotes, el resultado es el mismo.
-    Al terminar, el modelo queda en modo de evaluación, listo para usarse.
+    Con la misma semilla, el mismo modelo inicial y los mismos lotes, el resultado es el mismo,
+    también si el proceso muere y se reanuda desde su punto de control. Al terminar, el modelo queda
+    en modo de evaluación, listo para usarse.
+
+    Lanzado con `torchrun`, los procesos se reparten los lotes: cada paso toma uno para cada uno
+    (por `accumulate`), y el resultado es el de un solo proceso con `accumulate` veces esos lotes.
 
     Argumentos:
         model: el modelo; sus parámetros θ cambian en el sitio.
-        loss: función `loss(model, batch)` que da un escalar.
+        loss: función `loss(model, batch)` que da un escalar. Si tiene un método `count(batch)`, que
+            dice cuántos términos promedia, los lotes de un paso pesan según él.
         batches: lotes; si se acaban, se recorren otra vez desde el principio. Los tensores que
             contengan (también dentro de tuplas, listas y diccionarios) van al dispositivo.
-        steps: cuántas veces se actualizan los parámetros.
+        steps: cuántas veces se actualizan los parámetros, contando los pasos ya guardados.
         learning_rate: tasa de aprendizaje η de Adam; no cuenta si se da `optimizer`.
         schedule: función del paso (desde 1) a la tasa de aprendizaje de ese paso, como las de
             `training.schedules`; manda sobre `learning_rate` y sobre la del optimizador.
         optimizer: un optimizador ya hecho, o una función que lo crea con los parámetros.
         clip_norm: norma máxima c del gradiente; None no lo recorta.
+        accumulate: lotes por paso, de los que se acumula el gradiente.
+        precision: "float32", "bfloat16" (precisión mixta) o None: bfloat16 en la GPU que lo tiene.
+        checkpoint: archivo del punto de control; si ya existe, se sigue desde él.
+        checkpoint_every: cada cuántos pasos se guarda; al final se guarda siempre.
+        resume: con False no se mira el archivo: se empieza de nuevo y se sobrescribe.
+        on_step: función `on_step(step, model)` que se llama tras cada paso, con el modelo en modo
+            de evaluación y los gradientes, ya recortados, en su sitio. Si devuelve un diccionario
+            {nombre: número}, va a `History.metrics`. Con varios procesos, solo la llama el 0.
         seed: semilla de todo lo aleatorio durante el entrenamiento (dropout, orden de lotes).
         device: adónde van el modelo y los lotes; si falta, donde ya está el modelo.
         progress: barra de progreso, solo en una terminal: en un cuaderno no deja rastro.
 
     Devuelve:
-        Una `History` con la pérdida y la norma del gradiente de cada paso.
+        Una `History` con la pérdida, la norma del gradiente y la tasa de cada paso.
 
     Errores:
         ValueError: si un argumento no sirve, los lotes no alcanzan, la pérdida no es un escalar
-        con gradiente, o la pérdida o su gradiente dejan de ser finitos (se dice en qué paso).
+        con gradiente, la pérdida o su gradiente dejan de ser finitos (se dice en qué paso), o el
+        punto de control está dañado o es de otro entrenamiento.
 
-    Fuente: Pascanu et al. (2013), §3.2, para el recorte del gradiente; capítulo `attention`.
+    Fuente: Pascanu et al. (2013), §3.2, para el recorte del gradiente; capítulo `training`.
     """
-    _require_arguments(steps, clip_norm)
-    seed_everything(seed)
+    _require_arguments(steps, clip_norm, accumulate, checkpoint_every)
+    world = join_world()
     device = _place(model, device)
+    precision = choose_precision(precision, device)
     optimizer = _make_optimizer(optimizer, model, learning_rate)
-    history, start = History(), time.perf_counter()
+    per_step = accumulate * world.size
+    settings = _settings(seed, per_step, clip_norm, optimizer, schedule)
+    _seed(seed, world)
+    keeper = Keeper(checkpoint, checkpoint_every, model, optimizer, device, world, settings)
+    done, position, history = keeper.resume() if resume else (0, 0, History())
+    stream = endless(batches, start=position, seed=seed)
+    objective = world.connect(Objective(model, loss))
+    count = getattr(loss, "count", None)
+    update = Update(objective, count, optimizer, clip_norm, device, precision, world)
+    start = time.perf_counter() - history.seconds
     model.train()
-    with _progress_bar(steps, progress) as bar:
-        for step, batch in zip(range(1, steps + 1), _cycle(batches, steps), strict=False):
+    with _progress_bar(done, steps, progress and world.rank == 0) as bar:
+        for step in range(done + 1, steps + 1):
             rate = _set_rate(optimizer, schedule, step)
-            value, norm = _update(model, loss, _to(batch, device), optimizer, clip_norm, step)
-            history.loss.append(value)
-            history.grad_norm.append(norm)
-            history.learning_rate.append(rate)
-            bar.set_postfix(pérdida=f"{value:.3f}", refresh=False)
+            history.record(rate, *update([next(stream) for _ in range(per_step)], step))
+            if on_step is not None and world.rank == 0:
+                history.measure(step, _observe(on_step, step, model, device))
+            history.seconds = time.perf_counter() - start
+            keeper.keep(step, step * per_step, history, last=step == steps)
+            bar.set_postfix(pérdida=f"{history.loss[-1]:.3f}", refresh=False)
             bar.update()
     model.eval()
-    history.seconds = time.perf_counter() - start
     return history
 
 
-def _update(model, loss, batch, optimizer, clip_norm, step):
-    """Un paso: devuelve la pérdida y la norma del gradiente antes del recorte."""
-    optimizer.zero_grad(set_to_none=True)
-    value = loss(model, batch)
-    _require_scalar(value)
-    number = value.item()
-    _require_finite("La pérdida", number, step)
-    value.backward()
-    limit = math.inf if clip_norm is None else clip_norm
-    norm = nn.utils.clip_grad_norm_(model.parameters(), limit).item()
-    _require_finite("La norma del gradiente", norm, step)
-    optimizer.step()
-    return number, norm
+def _settings(seed, per_step, clip_norm, optimizer, schedule):
+    """Lo que un punto de control exige igual para reanudar: de ello depende el resultado."""
+    # Con plan, la tasa del optimizador no cuenta: será la del último paso que dio.
+    ignored = {"params"} if schedule is None else {"params", "lr"}
+    settings = {
+        "seed": seed,
+        "lotes por paso": per_step,
+        "clip_norm": clip_norm,
+        "optimizador": type(optimizer).__name__,
+    }
+    for i, group in enumerate(optimizer.param_groups):
+        options = {name: value for name, value in group.items() if name not in ignored}
+        settings[f"opciones del grupo {i + 1}"] = str(options)
+    return settings
+
+
+def _seed(seed: int, world: World) -> None:
+    """Cada proceso sortea lo suyo: con la misma semilla, todos ocultarían las mismas neuronas."""
+    seed_everything(seed)
+    if world.rank:
+        seed_everything((seed + 1_000_003 * world.rank) % 2**32)
 
 
 def _set_rate(optimizer, schedule, step):
     """Pone la tasa de este paso, si hay plan, y devuelve la vigente."""
     if schedule is not None:
         for group in optimizer.param_groups:
-            group["lr"] = schedule(step)
-    return optimizer.param_groups[0]["lr"]
+            group["lr"] = float(schedule(step))
+    return float(optimizer.param_groups[0]["lr"])
 
 
-def _cycle(batches: Iterable[Any], steps: int) -> Iterator[Any]:
-    """Recorre los lotes una y otra vez; avisa si no se pueden recorrer de nuevo."""
-    count = 0
-    while True:
-        before = count
-        for batch in batches:
-            count += 1
-            yield batch
-        if count == before:
-            raise ValueError(
-                f"Se esperaban lotes para {steps} pasos y se acabaron después de {count}, sin que "
-                "se puedan recorrer otra vez: pasa una lista o un DataLoader, o un generador que "
-                "no termine."
-            )
-
-
-def _to(batch: Any, device: torch.device) -> Any:
-    """Lleva al dispositivo los tensores de un lote, conservando su estructura."""
-    if isinstance(batch, Tensor):
-        return batch.to(device)
-    if isinstance(batch, Mapping):
-        return {key: _to(value, device) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(_to(value, device) for value in batch))
-    if isinstance(batch, list | tuple):
-        return type(batch)(_to(value, device) for value in batch)
-    return batch
+def _observe(on_step, step, model, device):
+    """Llama a `on_step` sin que lo que haga cambie el entrenamiento."""
+    model.eval()
+    with torch.no_grad(), kept_random_state(device):
+        values = on_step(step, model)
+    model.train()
+    return values
 
 
 def _place(model: nn.Module, device: torch.device | str | None) -> torch.device:
@@ -168,9 +161,10 @@ def _place(model: nn.Module, device: torch.device | str | None) -> torch.device:
     if first is None or not any(p.requires_grad for p in model.parameters()):
         raise ValueError("Se esperaba un modelo con parámetros entrenables y no tiene ninguno.")
     if device is None:
-        return first.device
+        device = first.device
+    device = local_device(device)
     model.to(device)
-    return torch.device(device)
+    return device
 
 
 def _make_optimizer(optimizer, model, learning_rate):
@@ -182,37 +176,22 @@ def _make_optimizer(optimizer, model, learning_rate):
 
 
 @contextlib.contextmanager
-def _progress_bar(steps: int, progress: bool):
-    # disable=None calla fuera de una terminal; un cuaderno ejecutado no guarda nada.
+def _progress_bar(done: int, steps: int, progress: bool):
+    # Fuera de una terminal calla, y un cuaderno ejecutado no guarda nada.
     terminal = hasattr(sys.stderr, "isatty") and sys.stderr.isatty()
     silent = not (progress and terminal) or "ipykernel" in sys.modules
-    with tqdm(total=steps, disable=silent, unit="paso", file=sys.stderr, leave=False) as bar:
+    options = {"initial": done, "unit": "paso", "file": sys.stderr, "leave": False}
+    with tqdm(total=steps, disable=silent, **options) as bar:
         yield bar
 
 
-def _require_arguments(steps, clip_norm):
-    if steps < 1:
-        raise ValueError(f"steps: se esperaba al menos un paso y llegó {steps}.")
+def _require_arguments(steps, clip_norm, accumulate, checkpoint_every):
+    positive = {"steps": steps, "accumulate": accumulate, "checkpoint_every": checkpoint_every}
+    for name, value in positive.items():
+        if value < 1:
+            raise ValueError(f"{name}: se esperaba al menos 1 y llegó {value}.")
     if clip_norm is not None and not clip_norm > 0:
         raise ValueError(
             f"clip_norm: se esperaba una norma positiva y llegó {clip_norm}. "
             "Para no recortar el gradiente usa clip_norm=None."
-        )
-
-
-def _require_scalar(value):
-    if not isinstance(value, Tensor) or value.ndim or not value.requires_grad:
-        got = f"forma {tuple(value.shape)}" if isinstance(value, Tensor) else repr(type(value))
-        raise ValueError(
-            f"loss debe devolver un tensor escalar unido a los parámetros y devolvió {got}: "
-            "promedia con .mean() y no uses .detach() ni .item()."
-        )
-
-
-def _require_finite(what, number, step):
-    if not math.isfinite(number):
-        raise ValueError(
-            f"{what} dejó de ser un número finito en el paso {step} ({number}). Prueba con una "
-            "tasa de aprendizaje menor, y revisa si hay logaritmos de cero, divisiones entre cero "
-            "o filas de atención que no ven nada."
         )

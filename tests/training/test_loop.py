@@ -127,7 +127,7 @@ def test_tensors_travel_to_the_device_wherever_they_are_in_the_batch():
 def test_it_trains_the_same_on_a_gpu():
     on_cpu = train(fresh(), line, points(), steps=30)
     model = fresh()
-    on_gpu = train(model, line, points(), steps=30, device="cuda")
+    on_gpu = train(model, line, points(), steps=30, device="cuda", precision="float32")
     assert model[1].weight.is_cuda
     assert_close(torch.tensor(on_gpu.loss), torch.tensor(on_cpu.loss), rtol=1e-4, atol=1e-5)
 
