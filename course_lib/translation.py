@@ -1,0 +1,105 @@
+"""De texto a texto: un tokenizador y un Transformer, juntos."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from course_lib.decoding import beam, greedy
+from course_lib.models.transformer import Transformer
+from course_lib.tokenization import ByteBPE
+from course_lib.training.batches import pad
+
+START, END = "<s>", "</s>"
+BATCH = 128
+
+
+@dataclass(frozen=True)
+class Translator:
+    """Un tokenizador y el modelo que se entrenó con él: entra texto y sale texto.
+
+    Argumentos:
+        tokenizer: el mismo para los dos idiomas.
+        model: el Transformer; sus `pad_id`, `start_id` y `end_id` son los del tokenizador.
+
+    Fuente: capítulo `translator`.
+    """
+
+    tokenizer: ByteBPE
+    model: Transformer
+
+    def __post_init__(self) -> None:
+        config, special = self.model.config, self.tokenizer.special
+        ids = (config.pad_id, config.start_id, config.end_id)
+        expected = tuple(map(special, ("<pad>", START, END)))
+        if config.source_vocab != self.tokenizer.vocab_size or ids != expected:
+            raise ValueError(
+                f"El modelo espera un vocabulario de {config.source_vocab} tokens con {ids} de "
+                f"relleno, comienzo y fin; el tokenizador tiene {self.tokenizer.vocab_size} y "
+                f"{expected}. Crea el modelo con los números del tokenizador."
+            )
+
+    def example(self, source: str, target: str) -> tuple[list[int], list[int]]:
+        """Un ejemplo de entrenamiento: los tokens del origen y los del destino, con sus marcas."""
+        return source_ids(self.tokenizer, source), target_ids(self.tokenizer, target)
+
+    def sources(self, texts: Iterable[str]) -> Int[Tensor, "batch t_source"]:
+        """Los textos de origen en tokens, en un lote con relleno."""
+        ids = [source_ids(self.tokenizer, text) for text in texts]
+        return pad(ids, self.model.config.pad_id)
+
+    def prompt(self, count: int = 1) -> Int[Tensor, "batch 1"]:
+        """Con lo que empieza toda traducción: `<s>`, tantas filas como textos."""
+        return torch.full((count, 1), self.model.config.start_id)
+
+    @torch.no_grad()
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam_size: int = 1,
+        length_penalty: float = 0.6,
+        max_new_tokens: int = 100,
+    ) -> list[str]:
+        """Traduce cada texto; de modo voraz, o con un haz de `beam_size`.
+
+        Los textos de longitud parecida van juntos: el resultado no cambia y sobra poco relleno.
+
+        Argumentos:
+            texts: los textos de origen.
+            beam_size, length_penalty: los de `decoding.beam`; con beam_size = 1 es voraz.
+            max_new_tokens: lo más larga que puede ser una traducción.
+
+        Devuelve:
+            Una traducción por texto, en su orden.
+        """
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        limits = {"end_id": self.model.config.end_id, "max_new_tokens": max_new_tokens}
+        found = {}
+        for start in range(0, len(order), BATCH):
+            chosen = order[start : start + BATCH]
+            source = self.sources(texts[i] for i in chosen)
+            begin = self.prompt(len(chosen)), self.model.start(source)
+            if beam_size == 1:
+                ids = greedy(self.model.step, *begin, **limits).token_ids.tolist()
+            else:
+                shape = {"beam_size": beam_size, "length_penalty": length_penalty}
+                ids = [h[0].token_ids for h in beam(self.model.step, *begin, **shape, **limits)]
+            found |= zip(chosen, map(self.tokenizer.decode, ids), strict=True)
+        return [found[i] for i in range(len(texts))]
+
+    def tokens(self, ids: Iterable[int]) -> list[str]:
+        """El texto de cada token, para rotular figuras: el espacio de delante se quita."""
+        return [self.tokenizer.decode([i], skip_special=False).strip() for i in ids]
+
+
+def source_ids(tokenizer: ByteBPE, text: str) -> list[int]:
+    """Un texto de origen: sus tokens y `</s>`."""
+    return [*tokenizer.encode(text), tokenizer.special(END)]
+
+
+def target_ids(tokenizer: ByteBPE, text: str) -> list[int]:
+    """Un texto de destino: `<s>`, sus tokens y `</s>`."""
+    return [tokenizer.special(START), *source_ids(tokenizer, text)]
