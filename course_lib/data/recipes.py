@@ -150,12 +150,15 @@ def iter_recipes(seed: Natural = 0) -> Iterator[Recipe]:
     return _recipes(Random(_natural("seed", seed)))
 
 
-def translation_pairs(recipes: Iterable[Recipe]) -> list[Pair]:
+def translation_pairs(recipes: Iterable[Recipe], *, copies: int = 1) -> list[Pair]:
     """Devuelve los renglones distintos de unas recetas, en el orden en que aparecen.
 
-    Un renglón tiene siempre la misma traducción, así que repetirlo no enseña nada nuevo.
+    Un renglón tiene siempre la misma traducción. Al entrenar conviene que los muy repetidos
+    («Sal al gusto») salgan varias veces, pero no tantas como en el texto corrido: cada renglón
+    sale tantas veces como está en las recetas, hasta ``copies``.
     """
-    return list({line.source: line for recipe in recipes for line in recipe.lines}.values())
+    counts = Counter(line for recipe in recipes for line in recipe.lines)
+    return [line for line, count in counts.items() for _ in range(min(count, copies))]
 
 
 def split_recipes(recipes: Iterable[Recipe]) -> tuple[list[Recipe], list[Recipe]]:

@@ -46,6 +46,14 @@ def test_pairs_are_every_distinct_line_once(split):
     assert Counter(pair.kind for pair in pairs).keys() == set(LINE_KINDS)
 
 
+def test_a_repeated_line_appears_up_to_copies_times(split):
+    train, _ = split
+    counts = Counter(line for recipe in train for line in recipe.lines)
+    assert max(counts.values()) > 100
+    pairs = Counter(translation_pairs(train, copies=3))
+    assert pairs == Counter({line: min(count, 3) for line, count in counts.items()})
+
+
 def test_no_combination_is_on_both_sides(split):
     train, held_out = split
     assert len(train) + len(held_out) == 4000
