@@ -545,9 +545,9 @@ especial|special
 
 WORD_TAGS = {
     "DET": "alguna el la los las un una unas unos cada ninguna ningún otro otra muchas esta mi mis",
-    "ADP": "de del a al en con sin por para durante hasta sobre",
+    "ADP": "de del a al en con sin por para durante hasta sobre según",
     "CCONJ": "y e o ni pero sino",
-    "SCONJ": "que aunque cuando",
+    "SCONJ": "que aunque cuando como",
     "NUM": "1 2 media dos cuatro seis ocho diez",
     "PRON": "lo le les me mí yo se todo todos nada nadie algo",
     "AUX": "es sea sean sería ser fue está esté estaba estuviera haber había podría",
@@ -570,7 +570,7 @@ WORD_TAGS = {
     "recomiendo refrigera rellena remoja reparte repetir reposar repose reserva resultó retira "
     "revolver revuelve riega saca salido salió saltea sazona seca seguí separa servir serví sigue "
     "sirve sobró sofríe tamiza tapa tardé tengo tenían tienen tiene tritura trocea tuesta usé valió veo "
-    "vierte voltea volveré volvería vuelva",
+    "vierte voltea volveré volvería vuelva faltó tuvo",
     "NOUN": "abuela aceite aderezo agua almuerzo almíbar bandeja bocado bolas bordes brocha capa "
     "capas caramelo casa cena claras cocción color contrario copas crema cubos cucharadas cuchillo "
     "cuidado cáscara dedos domingo ensaladera espinas espuma espátula familia fiesta final foto "

@@ -155,3 +155,92 @@ La receta es de mi {vecina|abuela|tía}. => The recipe is from my {neighbor|gran
 {Lo~dish} serví con {side}. => I served {it/them} with {side}.
 Usé la mitad de {garnish}. => I used half of {garnish}.
 """
+
+
+# --------------------------------------------------------------------------- opiniones largas
+#
+# Una opinión larga es un nexo con una o dos frases. X es la frase que el nexo desmiente; Y, la que
+# da el veredicto; Z, otra del mismo lado que Y. Cada frase es una forma con su verbo, o un dicho.
+# El signo «*» marca lo que solo puede decir quien opina: no cabe en boca de otro.
+
+# forma|español|inglés: V es el verbo; A, un adjetivo del lado de la frase; B y C, del contrario;
+# P y N, la traducción del verbo, afirmada y negada.
+FORMS = """
+simple|V A|P A
+doble|V tan A como A2|P as A as A2
+nada|no V nada_ADV B|N B at all
+ni|no V ni B ni C|P neither B nor C
+menos|V todo menos B|P anything but B
+tuvo|de B no {tuvo/tuvieron} nada|there was nothing B about {it/them}
+modo|de ningún modo V B|P by no means B
+nadie|nadie dijo que {estuviera/estuvieran} B|nobody said that {it was/they were} B
+cierto*|no es cierto que {estuviera/estuvieran} B|it is not true that {it was/they were} B
+jamás*|jamás diría que V B|I would never say that P B
+sino|no V B, sino A|N B, but A
+dicho||
+"""
+
+COPULAS = """
+{quedó/quedaron}|{it/they} turned out|{it/they} did not turn out
+{resultó/resultaron}|{it/they} proved to be|{it/they} did not prove to be
+{estaba/estaban}|{it was/they were}|{it was/they were} not
+*me {pareció/parecieron}|I found {it/them}|I did not find {it/them}
+"""
+
+SAYINGS = """
+no {le/les} faltó nada => {it/they} lacked nothing // {le/les} faltó de todo => {it/they} lacked everything
+valió la pena => it was worth it // no valió la pena => it was not worth it
+fue un éxito => it was a success // fue un fracaso => it was a failure
+todo salió bien => everything went well // nada salió bien => nothing went well
+nadie se quejó => nobody complained // todos se quejaron => everyone complained
+todos quisieron repetir => everyone wanted seconds // nadie quiso repetir => nobody wanted seconds
+nadie dejó nada en el plato => nobody left anything on the plate // todos dejaron casi todo en el plato => everyone left almost everything on the plate
+no fue una pérdida de tiempo => it was not a waste of time // fue una pérdida de tiempo => it was a waste of time
+los invitados pidieron la receta => the guests asked for the recipe // los invitados no pidieron la receta => the guests did not ask for the recipe
+a mi familia le {gustó/gustaron} mucho => my family liked {it/them} a lot // a mi familia no le {gustó/gustaron} nada_ADV => my family did not like {it/them} at all
+*me {gustó/gustaron} mucho => I liked {it/them} a lot // *no me {gustó/gustaron} nada_ADV => I did not like {it/them} at all
+*no {le/les} cambiaría nada => I would not change anything about {it/them} // *{le/les} cambiaría casi todo => I would change almost everything about {it/them}
+*volvería a {preparar+dish} => I would make {it/them} again // *no volvería a {preparar+dish} => I would not make {it/them} again
+"""
+
+# nexo|español|inglés|posiciones en que habla otro|formas que no le van bien
+LINKS = """
+sola|Y|Y||
+verdad|la verdad es que Y|the truth is that Y||
+todos|todos en mi casa dijeron que Y|everyone at home said that Y|Y|nadie
+receta|la receta es clara y Y|the recipe is clear and Y||
+razón|me dijeron que Y y tenían razón|they told me that Y and they were right|Y|nadie
+equivocaron|me dijeron que X y se equivocaron|they told me that X and they were wrong|X|nadie
+lejos|lejos de quedar B, Y|far from turning out B, Y||
+vez|en vez de quedar B, Y|instead of turning out B, Y||
+además|Y y, además, Z|Y and, what is more, Z||
+pero|X, pero Y|X, but Y||
+aunque|aunque X, Y|although X, Y||
+aunque_final|Y, aunque X|Y, although X||
+primera|la primera vez X; esta vez Y|the first time X; this time Y||jamás cierto
+principio|al principio X, pero al final Y|at first X, but in the end Y||jamás cierto
+hermana|según mi hermana, X; según yo, Y|according to my sister, X; in my view, Y|X|nadie
+dijeron|me dijeron que X, pero Y|they told me that X, but Y|X|nadie
+creía|yo creía que X y, al final, Y|I believed that X and, in the end, Y|X|cierto
+"""
+
+# Apartadas para evaluar: la forma dicha no aparece nunca, en entrenamiento, en esa posición de ese
+# nexo. Cada forma apartada de un nexo sí aparece con los demás.
+HELD_OUT = """
+verdad: Y nada ni sino
+todos: Y menos simple
+receta: Y modo dicho
+razón: Y tuvo dicho
+equivocaron: X ni menos
+lejos: Y jamás dicho menos
+vez: Y nada tuvo cierto
+además: Y ni sino | Z dicho nadie
+pero: X modo sino | Y ni tuvo
+aunque: X nada dicho | Y menos jamás
+aunque_final: X ni cierto | Y nadie doble
+primera: X menos tuvo | Y nada modo
+principio: X dicho nada | Y simple ni
+hermana: X tuvo simple | Y menos cierto
+dijeron: X nada modo | Y jamás dicho
+creía: X doble ni | Y tuvo nada
+"""

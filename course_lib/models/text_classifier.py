@@ -1,0 +1,190 @@
+"""Un codificador que lee un texto y da una puntuación por clase."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from course_lib.layers.blocks import Encoder
+from course_lib.layers.embeddings import InputEmbedding
+from course_lib.primitives.masks import padding_mask
+from course_lib.primitives.pooling import max_pool, mean_pool
+
+POOLINGS = {"max": max_pool, "mean": mean_pool}
+
+TokenIds = Int[Tensor, "batch t"]
+States = Float[Tensor, "batch t d_model"]
+Logits = Float[Tensor, "batch num_classes"]
+
+
+@dataclass(frozen=True)
+class TextClassifierConfig:
+    """Tamaños y variante de un `TextClassifier`; sin cambios, el clasificador de reseñas de cine.
+
+    Argumentos:
+        vocab_size: tamaño del vocabulario: 50 000 palabras, el relleno y la palabra desconocida.
+        d_model, num_heads, num_layers, d_ff: ancho, cabezas, bloques y ancho de la red
+            prealimentada.
+        num_classes: cuántas clases; una puntuación para cada una.
+        max_length: el texto más largo, en tokens.
+        pooling: "max" (el mayor valor de cada coordenada) o "mean" (el promedio).
+        dropout: el de las incrustaciones y el de la salida de cada subcapa.
+        placement, norm, activation, positions: las variantes de `TransformerConfig`.
+        pad_id: identificador del relleno.
+
+    Errores:
+        ValueError: si un valor no tiene sentido.
+    """
+
+    vocab_size: int = 50_002
+    d_model: int = 32
+    num_heads: int = 2
+    num_layers: int = 1
+    d_ff: int = 128
+    num_classes: int = 2
+    max_length: int = 512
+    pooling: Literal["max", "mean"] = "max"
+    dropout: float = 0.1
+    placement: Literal["post", "pre", "sandwich"] = "post"
+    norm: Literal["layer", "rms"] = "layer"
+    activation: Literal["relu", "gelu"] = "relu"
+    positions: Literal["sinusoidal", "learned"] | None = "sinusoidal"
+    pad_id: int = 0
+
+    def __post_init__(self) -> None:
+        sizes = ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_length")
+        for name in sizes:
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name}: se esperaba un entero positivo y llegó {getattr(self, name)}."
+                )
+        if self.num_classes < 2:
+            raise ValueError(
+                f"num_classes: se esperaban al menos 2 clases y llegó {self.num_classes}; "
+                "«sí o no» ya son dos."
+            )
+        if self.d_model % self.num_heads:
+            raise ValueError(
+                f"d_model = {self.d_model} no se reparte entre {self.num_heads} cabezas: "
+                "elige un múltiplo."
+            )
+        if self.pooling not in POOLINGS:
+            raise ValueError(
+                f"pooling: se esperaba {' o '.join(map(repr, POOLINGS))} y llegó {self.pooling!r}."
+            )
+        if not 0 <= self.pad_id < self.vocab_size:
+            raise ValueError(
+                f"pad_id: se esperaba un identificador entre 0 y {self.vocab_size - 1} y llegó "
+                f"{self.pad_id}."
+            )
+
+
+class TextClassifier(nn.Module):
+    """Lee el texto con un codificador, lo resume en un vector y puntúa cada clase.
+
+        H = codificador(incrustación(x))
+        r = máx o promedio de las filas de H que no son relleno
+        logits = r W + b
+
+    Argumentos:
+        config: los tamaños y la variante.
+
+    Fuente: el codificador, Vaswani et al. (2017), §3.1; capítulo `text_classifier`.
+    """
+
+    def __init__(self, config: TextClassifierConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = InputEmbedding(
+            config.vocab_size,
+            config.d_model,
+            max_length=config.max_length,
+            positions=config.positions,
+            pad_id=config.pad_id,
+            dropout=config.dropout,
+        )
+        self.encoder = Encoder(
+            config.d_model,
+            config.num_heads,
+            config.d_ff,
+            config.num_layers,
+            dropout=config.dropout,
+            placement=config.placement,
+            norm=config.norm,
+            activation=config.activation,
+        )
+        self.output = nn.Linear(config.d_model, config.num_classes)
+
+    def forward(
+        self, token_ids: TokenIds, *, need_weights: bool = False
+    ) -> Logits | tuple[Logits, list[Tensor]]:
+        """Puntúa las clases de cada texto.
+
+        Argumentos:
+            token_ids: identificadores con relleno, `[batch, t]`.
+            need_weights: con True devuelve también los pesos de atención.
+
+        Devuelve:
+            Los logits, `[batch, num_classes]`; o el par (logits, pesos), con un tensor
+            `[batch, heads, t, t]` por bloque. Un texto vacío recibe los logits b.
+
+        Errores:
+            ValueError: si un identificador no está en el vocabulario o el texto pasa de max_length.
+        """
+        encoded = self.encode(token_ids, need_weights=need_weights)
+        H, weights = encoded if need_weights else (encoded, None)
+        pool = POOLINGS[self.config.pooling]
+        logits = self.output(pool(H, token_ids != self.config.pad_id))
+        return (logits, weights) if need_weights else logits
+
+    def encode(
+        self, token_ids: TokenIds, *, need_weights: bool = False
+    ) -> States | tuple[States, list[Tensor]]:
+        """Devuelve el estado oculto H de cada posición, `[batch, t, d_model]`."""
+        visible = padding_mask(token_ids, self.config.pad_id)
+        return self.encoder(self.embedding(token_ids), mask=visible, need_weights=need_weights)
+
+
+def binary_cross_entropy(
+    logits: Float[Tensor, "*shape"], targets: Float[Tensor, "*shape"]
+) -> Float[Tensor, ""]:
+    """Entropía cruzada binaria media, calculada con los logits para no perder cifras.
+
+        L = −y log σ(z) − (1 − y) log(1 − σ(z)) = (1 − y) z − log σ(z)
+
+    Argumentos:
+        logits: puntuaciones z, sin la sigmoide.
+        targets: etiquetas y, entre 0 y 1, con la misma forma.
+
+    Devuelve:
+        La media de todas.
+
+    Errores:
+        ValueError: si las formas difieren o no hay ningún valor.
+
+    Fuente: ecuación `eq-binary-cross-entropy` del capítulo `text_classifier`.
+    """
+    if logits.shape != targets.shape or not logits.numel():
+        raise ValueError(
+            "Se esperaban logits y etiquetas con la misma forma y algún valor, y llegaron "
+            f"{list(logits.shape)} y {list(targets.shape)}."
+        )
+    return ((1 - targets) * logits - F.logsigmoid(logits)).mean()
+
+
+def classification_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Float[Tensor, ""]:
+    """Pérdida de un lote (identificadores, clase): cada clase es una pregunta de sí o no.
+
+    Argumentos:
+        model: da logits `[batch, num_classes]`.
+        batch: identificadores `[batch, t]` y clases `[batch]`.
+
+    Devuelve:
+        `binary_cross_entropy` de los logits con la clase en forma de ceros y unos.
+    """
+    token_ids, classes = batch
+    logits = model(token_ids)
+    targets = F.one_hot(classes, logits.shape[-1]).to(logits.dtype)
+    return binary_cross_entropy(logits, targets)
