@@ -139,7 +139,7 @@ def sample(
     Errores:
         ValueError: los de `greedy`, y si la temperatura, top_k o top_p no tienen sentido.
 
-    Fuente: Fan et al. (2018), §5.1; Holtzman et al. (2020), §3; ecuaciones `eq-sampling` y
+    Fuente: Fan et al. (2018); Holtzman et al. (2020), §3; ecuaciones `eq-sampling` y
     `eq-top-p` del capítulo `decoding`.
     """
     _require_request(prompt, end_id, max_new_tokens)
@@ -303,7 +303,7 @@ def beam(
     Errores:
         ValueError: los de `greedy`, y si beam_size, length_penalty o num_best no tienen sentido.
 
-    Fuente: Graves (2012), §2.5; Sutskever et al. (2014), §3.2; Wu et al. (2016), §7; Vaswani et
+    Fuente: Graves (2012); Sutskever et al. (2014), §3.2; Wu et al. (2016), §7; Vaswani et
     al. (2017), §6.1; ecuación `eq-length-penalty` del capítulo `decoding`.
     """
     steps = beam_steps(

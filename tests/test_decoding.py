@@ -265,14 +265,16 @@ def test_a_beam_of_one_is_greedy(seed, alpha):
     seed=st.integers(0, 10_000),
     size=st.integers(1, 7),
     limit=st.integers(1, 9),
-    alpha=st.sampled_from(ALPHAS),
+    alpha=st.sampled_from([*ALPHAS, 2.0]),
     spread=st.sampled_from([0.3, 1.5, 4.0]),
+    longer=st.sampled_from([0.0, 2.0]),
     data=st.data(),
 )
-def test_stopping_early_never_changes_the_best(seed, size, limit, alpha, spread, data):
+def test_stopping_early_never_changes_the_best(seed, size, limit, alpha, spread, longer, data):
     """Contra el haz ingenuo, que no para hasta el límite."""
     num_best = data.draw(st.integers(1, size))
     model = Trigrams(seed, spread=spread)
+    model.table[..., END] -= longer
     found = beam(
         model.step,
         torch.tensor([[0], [1]]),
@@ -302,19 +304,23 @@ def test_it_does_stop_early():
 
 
 def test_a_longer_answer_still_to_come_can_win():
-    """Con α > 0, parar en cuanto termina la primera sería un error: la larga puntúa mejor."""
-    p = torch.full((5, 5), 1e-6, dtype=torch.float64)
-    p[0, 4], p[0, 1] = 0.45, 0.55  # terminar ya, o seguir
-    p[1, 2] = p[2, 3] = p[3, 4] = 0.9
-    p[1:4, 0] = 0.1
-    model = lambda ids, state: ((p / p.sum(-1, keepdim=True)).log()[ids], None)  # noqa: E731
-    request = {"end_id": 4, "beam_size": 2, "max_new_tokens": 6}
+    """Terminar ya es más probable; con α = 1, la respuesta de nueve tokens puntúa mejor.
+
+    Cuando termina la corta, la otra va por detrás también con el divisor de ese paso y el del
+    siguiente: solo el del límite dice que aún puede ganar.
+    """
+    end = 9
+    p = torch.full((10, 10), 1e-9, dtype=torch.float64)
+    p[0, end], p[0, 1] = 0.55, 0.45
+    p[range(1, 9), range(2, 10)] = 0.99
+    model = lambda ids, state: (p.log()[ids], None)  # noqa: E731
+    request = {"end_id": end, "beam_size": 2, "max_new_tokens": 12}
     short = beam(model, torch.tensor([[0]]), **request, length_penalty=0.0)[0][0]
     long = beam(model, torch.tensor([[0]]), **request, length_penalty=1.0)[0][0]
-    assert short.token_ids == [4]
-    assert long.token_ids == [1, 2, 3, 4]
+    assert short.token_ids == [end]
+    assert long.token_ids == list(range(1, 10))
     assert long.log_probability < short.log_probability
-    assert long.score > score(short.log_probability, 1, 1.0)
+    assert math.log(0.45) / length_normalizer(2, 1.0) < math.log(0.55) < long.score
 
 
 def test_a_cut_hypothesis_never_goes_before_a_finished_one():
@@ -416,25 +422,26 @@ def test_a_row_does_not_depend_on_the_others(seed, rows, size):
         assert_same_hypotheses(beams[i], [(h.token_ids, h.log_probability, h.score) for h in only])
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(
     seed=st.integers(0, 10_000),
-    rows=st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=5),
-    others=st.lists(st.integers(0, VOCAB - 1), min_size=0, max_size=5),
+    row=st.integers(0, VOCAB - 1),
+    before=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=4),
+    after=st.lists(st.integers(0, VOCAB - 1), max_size=4),
     limit=st.integers(8, 12),
 )
-def test_what_is_drawn_for_a_row_does_not_depend_on_the_others(seed, rows, others, limit):
-    """Ni de cuántas hay detrás, ni de qué dicen, ni del límite."""
-    model = Trigrams(seed)
+def test_what_is_drawn_for_a_row_does_not_depend_on_the_others(seed, row, before, after, limit):
+    """Ni de lo que escriben o cuándo acaban, ni de cuántas hay detrás, ni del límite."""
+    model, place = Trigrams(seed), len(before)
 
     def draw(prompts, limit):
         generator = torch.Generator().manual_seed(seed)
         prompt = torch.tensor(prompts)[:, None]
-        return sample(model.step, prompt, end_id=END, max_new_tokens=limit, generator=generator)
+        found = sample(model.step, prompt, end_id=END, max_new_tokens=limit, generator=generator)
+        return until_end(found.token_ids[place])[:8]
 
-    first, second = draw(rows, 8), draw([rows[0], *others], limit)
-    expected = until_end(first.token_ids[0])
-    assert until_end(second.token_ids[0, : max(8, len(expected))])[: len(expected)] == expected
+    first, second = zip(*before, strict=True) if before else ((), ())
+    assert draw([*first, row], 8) == draw([*second, row, *after], limit)
 
 
 # Muestreo
