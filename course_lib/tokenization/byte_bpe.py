@@ -75,6 +75,7 @@ class ByteBPE:
         self._merged = {pair: BYTES + i for i, pair in enumerate(self.merges)}
         first = len(self._tokens)
         self._special = {name: first + i for i, name in enumerate(self.special_tokens)}
+        self._tokens += [name.encode("utf-8") for name in self.special_tokens]
         self._special_pattern = _any_of(self.special_tokens)
         self._cache = _Cache(self._encode_piece)
 
@@ -116,7 +117,7 @@ class ByteBPE:
     @property
     def vocab_size(self) -> int:
         """Cuántos tokens hay: bytes, fusiones y especiales."""
-        return len(self._tokens) + len(self._special)
+        return len(self._tokens)
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
         """Convierte un texto en números de tokens.
@@ -164,8 +165,13 @@ class ByteBPE:
 
     def decode_bytes(self, ids: Iterable[int], *, skip_special: bool = True) -> bytes:
         """Convierte números de tokens en los bytes exactos que representan."""
-        special = set(self._special.values()) if skip_special else ()
-        return b"".join([self.token_bytes(i) for i in map(int, ids) if i not in special])
+        ids = list(map(int, ids))
+        for worst in (min(ids, default=0), max(ids, default=0)):
+            self.token_bytes(worst)  # se queja si está fuera del vocabulario
+        if skip_special:
+            first = self.vocab_size - len(self._special)
+            ids = [i for i in ids if i < first]
+        return b"".join([self._tokens[i] for i in ids])
 
     def token_bytes(self, token_id: int) -> bytes:
         """Devuelve los bytes de un token; los de uno especial son los de su nombre.
@@ -177,9 +183,7 @@ class ByteBPE:
             raise ValueError(
                 f"El token {token_id} no existe: el vocabulario va de 0 a {self.vocab_size - 1}."
             )
-        if token_id < len(self._tokens):
-            return self._tokens[token_id]
-        return self.special_tokens[token_id - len(self._tokens)].encode("utf-8")
+        return self._tokens[token_id]
 
     def special(self, name: str) -> int:
         """Devuelve el número de un token especial.

@@ -1,0 +1,37 @@
+import pytest
+
+from course_lib.tokenization.words import WordVocabulary, split_words
+
+TEXTS = ["La sopa, la SOPA.", "No está mal: está bien."]
+
+
+def test_words_and_marks_are_separated_in_lowercase():
+    assert split_words("¡Qué rica, la Sopa!") == ["¡", "qué", "rica", ",", "la", "sopa", "!"]
+
+
+def test_the_most_frequent_words_come_first_and_ties_in_order():
+    words = WordVocabulary.build(TEXTS)
+    assert words.words[:7] == ("<pad>", "<unk>", ".", "está", "la", "sopa", ",")
+    assert WordVocabulary.build(reversed(TEXTS)).words == words.words
+
+
+def test_it_counts_its_two_special_tokens_and_respects_the_limit():
+    words = WordVocabulary.build(TEXTS, max_words=3)
+    assert words.vocab_size == len(words.words) == 5
+    assert words.encode("Está la sopa") == [3, 4, 1]
+    assert words.decode([3, 4, 1, 0]) == ["está", "la", "<unk>", "<pad>"]
+    # «<unk>» escrito en un texto son tres tokens, no el identificador especial.
+    assert words.encode("<unk>") == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: WordVocabulary.build("una"), "llegó uno: pásalo en una lista"),
+        (lambda: WordVocabulary.build(["una"], max_words=0), "entero positivo y llegó 0"),
+        (lambda: WordVocabulary(["a", "b", "a"]), "«a» está repetida"),
+    ],
+)
+def test_errors_are_in_spanish(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
