@@ -144,7 +144,8 @@ def sample(
     """
     _require_request(prompt, end_id, max_new_tokens)
     _require_sampling(temperature, top_k, top_p)
-    noise = _noise(len(prompt), max_new_tokens, generator).to(prompt.device)
+    noise = _noise(len(prompt), max_new_tokens, generator)
+    noise = noise.to(prompt.device, _finest(prompt.device))
 
     def choose(log_p, rows, i):
         probabilities = sampling_distribution(log_p, temperature, top_k=top_k, top_p=top_p)
@@ -211,18 +212,22 @@ def _noise(rows: int, length: int, generator: torch.Generator | None) -> Tensor:
     device = "cpu" if generator is None else generator.device
     seeds = torch.randint(2**62, (rows,), generator=generator, device=device).tolist()
     each = (torch.Generator().manual_seed(seed) for seed in seeds)
-    return torch.stack([torch.rand(length, generator=g) for g in each])
+    return torch.stack([torch.rand(length, generator=g, dtype=torch.float64) for g in each])
 
 
 def _draw(probabilities: Tensor, uniform: Tensor) -> Tensor:
     """Elige el primer token cuya probabilidad acumulada supera el número sorteado."""
-    # MPS no tiene float64; con él, ni 50 000 tokens acumulan un error que se note.
-    exact = probabilities if probabilities.device.type == "mps" else probabilities.double()
+    exact = probabilities.to(_finest(probabilities.device))
     gathered = exact.cumsum(-1)
-    threshold = uniform.to(exact.dtype)[:, None] * gathered[:, -1:]
+    threshold = uniform[:, None] * gathered[:, -1:]
     chosen = torch.searchsorted(gathered, threshold, right=True).squeeze(1)
     # Si el producto se redondea hasta el total, el elegido es el último token posible.
     return torch.minimum(chosen, (exact > 0).cumsum(-1).argmax(-1))
+
+
+def _finest(device: torch.device) -> torch.dtype:
+    """El tipo en que se acumulan probabilidades: float64, que MPS no tiene."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 # Lo común a voraz y muestreo
@@ -355,9 +360,11 @@ def beam_steps(
         going = finished.can_improve(rows, alive, length)
         if length == max_new_tokens or not going.any():
             return
-        order = torch.arange(len(rows), device=rows.device)[:, None] * width + parents
-        state = _reorder(state, order[going].flatten(), len(log_p))
-        rows, token_ids, total = rows[going], token_ids[going], alive[going]
+        rows, total, slots = rows[going], alive[going], _open_slots(alive[going])
+        first = torch.arange(len(going), device=rows.device)[going, None] * width
+        order = first + parents[going].gather(1, slots)
+        state = _reorder(state, order.flatten(), len(log_p))
+        token_ids = _take(token_ids[going], slots)
         inputs = token_ids[..., -1].reshape(-1, 1)
 
 
@@ -377,6 +384,15 @@ def _best_extensions(total, log_p, beam_size):
     extended = (total[..., None] + log_p.view(rows, -1, vocab)).flatten(1)
     total, best = extended.topk(min(beam_size, extended.shape[1]), dim=1)
     return total, best // vocab, best % vocab
+
+
+def _open_slots(alive: Tensor) -> Tensor:
+    """Qué lugar sigue en cada uno: el suyo o, si está vacío, el mejor abierto.
+
+    Así el modelo nunca lee lo que va detrás del final; la copia, con log P = −∞, no se elige.
+    """
+    slots = torch.arange(alive.shape[1], device=alive.device).expand_as(alive)
+    return torch.where(alive > -math.inf, slots, alive.argmax(dim=1, keepdim=True))
 
 
 def _take(token_ids: Tensor, parents: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from scipy.stats import chisquare
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.decoding import (
+    _draw,
     beam,
     beam_steps,
     greedy,
@@ -382,6 +383,16 @@ def test_each_step_shows_what_was_kept():
         assert not before.ended[0, after.parents[0][alive]].any()
 
 
+def test_the_model_never_reads_past_the_end():
+    model = Trigrams(11)
+    model.table[:, :, END] = math.nan
+    found = beam(
+        model.step, torch.tensor([[0], [1]]), end_id=END, beam_size=4, max_new_tokens=6, num_best=4
+    )
+    assert [len(row) for row in found] == [4, 4]
+    greedy(model.step, torch.tensor([[0], [1], [2]]), end_id=END, max_new_tokens=6)
+
+
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_the_state_follows_its_hypothesis(size):
     """Un estado que recuerda lo leído da lo mismo que ninguno: cada uno fue a su fila."""
@@ -546,6 +557,16 @@ def test_top_p_keeps_the_token_that_crosses():
 def test_top_k_keeps_exactly_k_even_with_ties():
     assert keep_top_k(torch.zeros(3, 6), 2).isfinite().sum(-1).tolist() == [2, 2, 2]
     assert keep_top_k(torch.randn(6), 99).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("uniform", "chosen"), [(0.0, 1), (0.2499, 1), (0.25, 3), (0.99, 3), (1 - 2**-53, 3)]
+)
+def test_the_edges_of_the_draw_never_give_an_impossible_token(uniform, chosen):
+    probabilities = torch.tensor([[0.0, 0.25, 0.0, 0.75, 0.0]])
+    uniform = torch.tensor([uniform], dtype=torch.float64)
+    assert _draw(probabilities, uniform).item() == chosen
+    assert _draw(3 * probabilities, uniform).item() == chosen
 
 
 def test_the_log_probability_of_a_sample_is_that_of_the_model():
