@@ -114,7 +114,7 @@ def require_same_settings(saved: dict[str, Any], current: dict[str, Any]) -> Non
     Errores:
         ValueError: si cambió algo que cambiaría el resultado; se dice qué.
     """
-    for name in saved.keys() | current.keys():
+    for name in [*saved, *current]:
         if saved.get(name) != current.get(name):
             raise ValueError(
                 f"El punto de control es de otro entrenamiento: se guardó con {name} = "

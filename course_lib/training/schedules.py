@@ -70,7 +70,7 @@ def warmup_cosine(peak: float, warmup: int, total: int, floor: float = 0.0) -> S
     return rate
 
 
-def _require_positive(**values: float) -> None:
+def _require_positive(**values):
     for name, value in values.items():
         if not value > 0:
             raise ValueError(f"{name}: se esperaba un número positivo y llegó {value}.")

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from course_lib.training.batches import TokenBatches
-from course_lib.training.losses import cross_entropy
 from course_lib.training.loop import train
+from course_lib.training.losses import cross_entropy
 from course_lib.training.schedules import inverse_sqrt
 
 VOCAB = 12
