@@ -55,7 +55,8 @@ class InputEmbedding(nn.Module):
         if positions == "learned":
             self.position_table = nn.Parameter(torch.empty(max_length, d_model))
         elif positions == "sinusoidal":
-            table = sinusoidal_positions(max_length, d_model, dtype=torch.get_default_dtype())
+            like = {"device": self.table.weight.device, "dtype": self.table.weight.dtype}
+            table = sinusoidal_positions(max_length, d_model, **like)
             self.register_buffer("position_table", table, persistent=False)
         self.reset_parameters()
 

@@ -7,28 +7,28 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 Heads = Float[Tensor, "batch heads t d_k"]
-SMALLEST = 32  # posiciones que se reservan la primera vez
+FIRST_CAPACITY = 32  # posiciones que se reservan la primera vez
 
 
+@dataclass
 class _Storage:
-    """Memoria reservada para una caché; `used` posiciones ya están escritas."""
+    """Memoria reservada, `[2, batch, heads, capacidad, d_k]`; `used` posiciones están escritas."""
 
-    def __init__(self, like: Tensor, capacity: int) -> None:
-        batch, heads, _, d_k = like.shape
-        self.tensor = like.new_empty(2, batch, heads, capacity, d_k)
-        self.capacity, self.used = capacity, 0
+    tensor: Tensor
+    used: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class KeyValueCache:
     """Claves y valores de las posiciones ya vistas; `append` da una caché nueva y más larga.
 
-    La caché anterior sigue valiendo: de un mismo estado pueden salir varias continuaciones. Las
-    dos comparten memoria mientras se pueda: agregar t posiciones copia t, no todas, porque la
-    memoria se reserva de más y se duplica cuando falta (costo amortizado).
+    La anterior sigue valiendo: de un mismo estado pueden salir varias continuaciones. La primera
+    escribe a continuación, en la misma memoria; las demás se llevan una copia. La memoria se
+    duplica cuando falta, así que agregar una posición copia, en promedio, una cantidad constante.
+    Con el gradiente encendido se copia siempre: escribir encima estropearía su cálculo.
 
-    Con gradiente encendido se copia siempre, porque escribir sobre la memoria compartida
-    estropearía el cálculo del gradiente.
+    Argumentos:
+        length: cuántas posiciones guarda.
 
     Fuente: capítulo `decoder`.
     """
@@ -39,18 +39,22 @@ class KeyValueCache:
     @property
     def K(self) -> Heads:
         """Las claves, `[batch, heads, length, d_k]`."""
-        return self._part(0)
+        return self._written()[0]
 
     @property
     def V(self) -> Heads:
         """Los valores, `[batch, heads, length, d_k]`."""
-        return self._part(1)
+        return self._written()[1]
 
     def append(self, K: Heads, V: Heads) -> "KeyValueCache":
-        """Agrega las claves y los valores de las posiciones siguientes."""
-        storage, length = self.storage, self.length + K.shape[-2]
-        if not self._can_write(length) or torch.is_grad_enabled():
-            storage = self._copy(K, max(SMALLEST, 2 * length))
+        """Agrega las claves y los valores de las posiciones siguientes.
+
+        Errores:
+            ValueError: si K y V no tienen la misma forma, o no es la de lo guardado (salvo t).
+        """
+        self._require_like(K, V)
+        length = self.length + K.shape[-2]
+        storage = self.storage if self._may_write(length) else self._copy(K, length)
         storage.tensor[0, ..., self.length : length, :] = K
         storage.tensor[1, ..., self.length : length, :] = V
         storage.used = length
@@ -60,23 +64,36 @@ class KeyValueCache:
         """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
         if self.storage is None:
             return self
-        storage = _Storage(self.storage.tensor[0][rows], self.storage.capacity)
-        storage.tensor[..., : self.length, :] = self.storage.tensor[:, rows, :, : self.length]
-        storage.used = self.length
-        return KeyValueCache(self.length, storage)
+        copied = self.storage.tensor.index_select(1, rows)
+        return KeyValueCache(self.length, _Storage(copied, self.length))
 
-    def _part(self, index):
+    def _written(self):
         if self.storage is None:
             raise ValueError("La caché está vacía: agrega claves y valores con append(K, V).")
-        return self.storage.tensor[index, ..., : self.length, :]
+        return self.storage.tensor[..., : self.length, :]
 
-    def _can_write(self, length):
-        """Hay sitio, y nadie escribió más allá de donde acaba esta caché."""
-        storage = self.storage
-        return storage is not None and length <= storage.capacity and storage.used == self.length
+    def _may_write(self, length):
+        """Hay sitio, nadie escribió más allá de esta caché y ningún gradiente pasa por ella."""
+        if self.storage is None or self.storage.used != self.length or torch.is_grad_enabled():
+            return False
+        tensor = self.storage.tensor
+        sealed = tensor.is_inference() and not torch.is_inference_mode_enabled()
+        return length <= tensor.shape[-2] and not tensor.requires_grad and not sealed
 
-    def _copy(self, like, capacity):
-        storage = _Storage(like, capacity)
+    def _copy(self, like, length):
+        batch, heads, _, d_k = like.shape
+        capacity = max(FIRST_CAPACITY, 2 * length)
+        storage = _Storage(like.new_empty(2, batch, heads, capacity, d_k))
         if self.length:
-            storage.tensor[..., : self.length, :] = self.storage.tensor[..., : self.length, :]
+            storage.tensor[..., : self.length, :] = self._written()
         return storage
+
+    def _require_like(self, K, V):
+        expected = K.shape if self.storage is None else self._written().shape[1:]
+        for name, X in {"K": K, "V": V}.items():
+            same = X.shape[:2] == expected[:2] and X.shape[3:] == expected[3:]
+            if not same or X.shape != K.shape:
+                raise ValueError(
+                    f"{name}: se esperaba la forma {tuple(expected)}, salvo en el tiempo, y "
+                    f"llegó {tuple(X.shape)}. ¿Cambió el lote? Elige sus filas con select."
+                )

@@ -5,6 +5,7 @@ from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.primitives.attention import attention, attention_weights
 
 
@@ -108,31 +109,40 @@ class MultiHeadAttention(nn.Module):
         if X_q is X_k and X_k is X_v:
             return self.W_qkv(X_q).chunk(3, dim=-1)
         if X_k is X_v:
-            Q, KV = self._stacked_products((X_q, X_k), (1, 2))
-            return Q, *KV.chunk(2, dim=-1)
-        return self._stacked_products((X_q, X_k, X_v), (1, 1, 1))
+            W_q, W_kv = self._split_stack(1, 2)
+            return F.linear(X_q, *W_q), *F.linear(X_k, *W_kv).chunk(2, dim=-1)
+        inputs = zip((X_q, X_k, X_v), self._split_stack(1, 1, 1), strict=True)
+        return tuple(F.linear(X, *W) for X, W in inputs)
 
-    def keys_values(self, X_k: Float[Tensor, "*batch t_k d_key"]):
+    def keys_values(self, X_k: Float[Tensor, "*batch t_k d_key"]) -> tuple[Tensor, Tensor]:
         """Proyecta solo las claves y los valores de X_k, en cabezas: `[..., heads, t_k, d_k]`."""
         if self.stacked:
-            K, V = self._stacked_products((None, X_k), (1, 2))[1].chunk(2, dim=-1)
+            K, V = F.linear(X_k, *self._split_stack(1, 2)[1]).chunk(2, dim=-1)
         else:
             K, V = self.W_k(X_k), self.W_v(X_k)
         return self.split_heads(K), self.split_heads(V)
 
-    def attend_to(self, X_q: Float[Tensor, "*batch t_q d_query"], memory, *, mask=None):
+    def attend_to(
+        self,
+        X_q: Float[Tensor, "*batch t_q d_query"],
+        memory: tuple[Tensor, Tensor],
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "*batch t_q d_model"]:
         """Atiende desde X_q hacia claves y valores ya proyectados: el par de `keys_values`."""
-        Q = self._stacked_products((X_q,), (1, 2))[0] if self.stacked else self.W_q(X_q)
+        Q = F.linear(X_q, *self._split_stack(1, 2)[0]) if self.stacked else self.W_q(X_q)
         mask = self._with_heads(mask, X_q.ndim)
         H, _ = self.attend(self.split_heads(Q), *memory, mask, False, False)
         return self.W_h(self.merge_heads(H))
 
-    def step(self, X: Float[Tensor, "batch t d_model"], cache):
-        """Autoatención causal de posiciones nuevas, con las claves y valores anteriores guardados.
+    def step(
+        self, X: Float[Tensor, "batch t d_model"], cache: KeyValueCache
+    ) -> tuple[Float[Tensor, "batch t d_model"], KeyValueCache]:
+        """Autoatención causal de las posiciones nuevas, que siguen a las de la caché.
 
         Argumentos:
             X: solo las posiciones nuevas, `[batch, t, d_model]`.
-            cache: un `KeyValueCache` con las anteriores.
+            cache: las claves y los valores de las anteriores.
 
         Devuelve:
             El par (H de las posiciones nuevas, caché más larga).
@@ -143,13 +153,12 @@ class MultiHeadAttention(nn.Module):
         H, _ = self.attend(Q, cache.K, cache.V, None, X.shape[-2] > 1, False)
         return self.W_h(self.merge_heads(H)), cache
 
-    def _stacked_products(self, inputs, sizes):
-        """Multiplica cada entrada por su parte de la pila; `sizes` dice cuántas matrices toma."""
+    def _split_stack(self, *sizes):
+        """Parte W_qkv en grupos de tantas matrices como dice `sizes`; cada grupo, con su sesgo."""
         rows = [size * self.d_model for size in sizes]
-        weights = self.W_qkv.weight.split(rows)
-        biases = [None] * len(rows) if self.W_qkv.bias is None else self.W_qkv.bias.split(rows)
-        parts = zip(inputs, weights, biases, strict=False)
-        return tuple(None if X is None else F.linear(X, W, b) for X, W, b in parts)
+        bias = self.W_qkv.bias
+        biases = [None] * len(rows) if bias is None else bias.split(rows)
+        return list(zip(self.W_qkv.weight.split(rows), biases, strict=True))
 
     def attend(self, Q, K, V, mask, causal, need_weights):
         """Mezcla los valores de cada cabeza; los pesos solo se forman si alguien los pide."""
