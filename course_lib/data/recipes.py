@@ -74,6 +74,7 @@ class Pair(NamedTuple):
     kind: str
 
 
+SENTENCE_END = re.compile(r"(?<=\.) ")
 LINE_KINDS = ("título", "ingrediente", "paso", "opinión")
 
 
@@ -104,9 +105,13 @@ class Recipe:
 
     @property
     def lines(self) -> tuple[Pair, ...]:
-        """Devuelve sus renglones con su traducción: título, ingredientes, pasos y opinión."""
-        spanish = ((self.title,), self.ingredients, self.steps, (self.opinion,))
-        english = ((self.title_en,), self.ingredients_en, self.steps_en, (self.opinion_en,))
+        """Devuelve sus renglones con su traducción: título, ingredientes, pasos y opinión.
+
+        La opinión va oración por oración, que es como se traduce.
+        """
+        opinion, opinion_en = (SENTENCE_END.split(text) for text in (self.opinion, self.opinion_en))
+        spanish = ((self.title,), self.ingredients, self.steps, opinion)
+        english = ((self.title_en,), self.ingredients_en, self.steps_en, opinion_en)
         return tuple(
             Pair(source, target, kind)
             for sources, targets, kind in zip(spanish, english, LINE_KINDS, strict=True)

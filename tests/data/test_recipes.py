@@ -29,8 +29,8 @@ def corpus():
 
 
 def lines(recipe):
-    """Pares (español, inglés) de una receta."""
-    return [pair[:2] for pair in recipe.lines]
+    """Pares (español, inglés) de una receta; la opinión, entera y oración por oración."""
+    return [*(pair[:2] for pair in recipe.lines), (recipe.opinion, recipe.opinion_en)]
 
 
 def sentences(corpus):

@@ -25,16 +25,19 @@ def split():
 
 
 def test_the_lines_of_a_recipe_are_all_of_them_in_order():
-    (recipe,) = generate_recipes(1, seed=8)
-    assert [line.kind for line in recipe.lines] == [
-        "título",
-        *["ingrediente"] * len(recipe.ingredients),
-        *["paso"] * len(recipe.steps),
-        "opinión",
-    ]
-    spanish, english = zip(*(line[:2] for line in recipe.lines), strict=True)
-    assert spanish == (recipe.title, *recipe.ingredients, *recipe.steps, recipe.opinion)
-    assert english == (recipe.title_en, *recipe.ingredients_en, *recipe.steps_en, recipe.opinion_en)
+    for recipe in generate_recipes(50, seed=8):
+        by_kind = {
+            kind: [line for line in recipe.lines if line.kind == kind] for kind in LINE_KINDS
+        }
+        assert [line for lines in by_kind.values() for line in lines] == list(recipe.lines)
+        title, ingredients, steps, opinion = (
+            tuple(zip(*(line[:2] for line in lines), strict=True)) for lines in by_kind.values()
+        )
+        assert title == ((recipe.title,), (recipe.title_en,))
+        assert ingredients == (recipe.ingredients, recipe.ingredients_en)
+        assert steps == (recipe.steps, recipe.steps_en)
+        assert tuple(map(" ".join, opinion)) == (recipe.opinion, recipe.opinion_en)
+        assert all(len(re.findall(r"\.", sentence)) == 1 for side in opinion for sentence in side)
 
 
 def test_pairs_are_every_distinct_line_once(split):
