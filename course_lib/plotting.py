@@ -359,22 +359,49 @@ def plot_history(
     histories: Mapping[str, Any],
     *,
     alt: str,
+    show: str | Sequence[str] = "loss",
     title: str | None = None,
-    ylabel: str = "pérdida",
+    ylabel: str | None = None,
     logy: bool = False,
 ) -> ThemedFigure:
-    """Pérdida suavizada de uno o varios entrenamientos, paso a paso.
+    """Lo que pasó en uno o varios entrenamientos, paso a paso: por omisión, la pérdida suavizada.
 
     Argumentos:
         histories: `{rótulo: History}`; la da `course_lib.training.loop.train`.
         alt: descripción de la figura.
-        title, ylabel, logy: como en `plot_curves`.
+        show: qué dibujar: "loss", "grad_norm", "learning_rate" o un nombre de `History.metrics`;
+            o varios, que comparten los ejes.
+        title, ylabel, logy: como en `plot_curves`; sin ylabel, el nombre de lo primero que se ve.
+
+    Errores:
+        ValueError: si una historia no tiene lo que se pide.
     """
+    names = [show] if isinstance(show, str) else list(show)
     curves = {}
     for label, history in histories.items():
-        loss = _array(history.smoothed())
-        curves[label] = (np.arange(1, loss.size + 1), loss)
+        for name in names:
+            whole = f"{label} · {_HISTORY_NAMES.get(name, name)}" if len(names) > 1 else label
+            curves[whole] = _history_curve(history, name)
+    ylabel = ylabel or _HISTORY_NAMES.get(names[0], names[0])
     return plot_curves(curves, alt=alt, xlabel="paso", ylabel=ylabel, title=title, logy=logy)
+
+
+_HISTORY_NAMES = {
+    "loss": "pérdida",
+    "grad_norm": "norma del gradiente",
+    "learning_rate": "tasa de aprendizaje",
+}
+
+
+def _history_curve(history: Any, name: str) -> tuple[Any, Any]:
+    """Los pasos y los valores de lo que se pide; la pérdida va suavizada."""
+    if name in _HISTORY_NAMES:
+        values = _array(history.smoothed() if name == "loss" else getattr(history, name))
+        return np.arange(1, values.size + 1), values
+    if name not in history.metrics:
+        known = [*_HISTORY_NAMES, *history.metrics]
+        raise ValueError(f"show: se esperaba uno de {known} y llegó {name!r}.")
+    return tuple(zip(*history.metrics[name], strict=True))
 
 
 @_themed

@@ -251,6 +251,21 @@ def test_series_of_bars_differ_without_colour():
     assert len({bars[0].get_hatch() for bars in axes.containers}) == 2
 
 
+def test_history_draws_what_is_asked_on_its_own_steps():
+    from course_lib.training.history import History
+
+    history = History([3.0, 1.0], [0.5, 0.25], [0.1, 0.2], metrics={"validación": [(2, 0.75)]})
+    fig = plot_history({"a": history}, show=["loss", "validación", "grad_norm"], alt="a")
+    lines = {line.get_label(): line for line in fig.axes[0].lines}
+    assert list(lines) == ["a · pérdida", "a · validación", "a · norma del gradiente"]
+    assert [list(line.get_ydata()) for line in lines.values()] == [[3, 2], [0.75], [0.5, 0.25]]
+    assert list(lines["a · validación"].get_xdata()) == [2]
+    alone = plot_history({"a": history}, show="learning_rate", alt="a")
+    assert alone.axes[0].get_ylabel() == "tasa de aprendizaje"
+    with pytest.raises(ValueError, match=r"validación.*'prueba'"):
+        plot_history({"a": history}, show="prueba", alt="a")
+
+
 def test_history_draws_the_smoothed_loss_by_step():
     (line,) = EVERY["history"]().axes[0].get_lines()
     assert line.get_xdata().tolist() == [1, 2] and line.get_ydata().tolist() == [3.0, 2.0]

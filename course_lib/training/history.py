@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass
@@ -53,7 +54,7 @@ class History:
         if tokens is not None:
             self.tokens.append(tokens)
 
-    def measure(self, step: int, values: Mapping[str, float] | None) -> None:
+    def measure(self, step: int, values: Mapping[str, Any] | None) -> None:
         """Anota lo que `on_step` midió en un paso, si midió algo."""
         for name, value in (values or {}).items():
             self.metrics.setdefault(name, []).append((step, float(value)))

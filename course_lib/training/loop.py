@@ -36,7 +36,7 @@ def train(
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 100,
     resume: bool = True,
-    on_step: Callable[[int, nn.Module], Mapping[str, float] | None] | None = None,
+    on_step: Callable[[int, nn.Module], Mapping[str, Any] | None] | None = None,
     seed: int = 0,
     device: torch.device | str | None = None,
     progress: bool = True,

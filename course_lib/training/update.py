@@ -70,7 +70,7 @@ class Update:
         """Suma los gradientes ponderados de los lotes de este proceso y devuelve su pérdida."""
         loss = torch.zeros((), device=self.device)
         for i, (batch, count) in enumerate(zip(batches, counts, strict=True)):
-            weight = count / total
+            weight = count / max(total, 1)
             with self.world.waiting(self.objective, last=i == len(batches) - 1):
                 with self._autocast():
                     value = self.objective(to_device(batch, self.device))
