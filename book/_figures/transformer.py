@@ -54,8 +54,8 @@ def transformer_paths() -> Figure:
         "transformer_paths",
         title="El camino entre la primera y la última palabra, en tres arquitecturas",
         desc="En una red recurrente, lo que dice la primera de cinco palabras llega a la última "
-        "tras cuatro pasos en fila. Con convoluciones de núcleo 5 hacen falta dos capas. Con atención, "
-        "un solo paso: todas las palabras llegan a la última a la vez.",
+        "tras cuatro pasos en fila. Con convoluciones de núcleo 5 hacen falta dos capas. Con "
+        "atención, un solo paso: todas las palabras llegan a la última a la vez.",
         height=520,
     )
     centers = (52, 146, 240, 334, 428)
@@ -167,8 +167,8 @@ def transformer_encoder() -> Figure:
         "transformer_encoder",
         title="La mitad que lee: el codificador",
         desc="La entrada, con sus posiciones sumadas, pasa por N capas iguales de autoatención y "
-        "red por posición. La salida, h, tiene un vector por palabra; de ella salen las claves y los "
-        "valores que consultará el decodificador.",
+        "red por posición. La salida, h, tiene un vector por palabra; de ella salen las claves y "
+        "los valores que consultará el decodificador.",
         height=520,
     )
     cx = 200
