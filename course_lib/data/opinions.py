@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from course_lib.data import _opinions, recipes
 from course_lib.data._grammar import Noun, Template, Tokens, parse, realise
-from course_lib.data.recipes import CLOSED, NEGATIVE, OPENED, POSITIVE
+from course_lib.data.recipes import CLOSED, NEGATIVE, OPENED, POSITIVE, Natural
 
 SLOTS = ("X", "Y", "Z")
 
@@ -51,7 +51,9 @@ class Opinion:
     tags: tuple[Tokens, ...]
 
 
-def generate_opinions(count: int, seed: int = 0, *, held_out: bool = False) -> list[Opinion]:
+def generate_opinions(
+    count: Natural, seed: Natural = 0, *, held_out: bool = False
+) -> list[Opinion]:
     """Genera ``count`` opiniones, las primeras de ``iter_opinions(seed, held_out=held_out)``.
 
     Errores:
@@ -61,7 +63,7 @@ def generate_opinions(count: int, seed: int = 0, *, held_out: bool = False) -> l
     return [next(opinions) for _ in range(recipes._natural("count", count))]
 
 
-def iter_opinions(seed: int = 0, *, held_out: bool = False) -> Iterator[Opinion]:
+def iter_opinions(seed: Natural = 0, *, held_out: bool = False) -> Iterator[Opinion]:
     """Da opiniones sin fin; con ``held_out``, solo de los armazones apartados para evaluar.
 
     Errores:
