@@ -40,7 +40,10 @@ class World:
         """
         if self.size == 1:
             return module
-        # Un modelo puede tener parámetros que un lote no use: sin esto, DDP se detiene.
+        # Un modelo puede tener parámetros que un lote no use: si no los busca, DDP se detiene; si
+        # los busca y no hay ninguno, avisa en cada proceso. Siempre habrá uno, que nadie usa.
+        device = next(module.parameters()).device
+        module.register_parameter("unused", nn.Parameter(torch.zeros(1, device=device)))
         return DistributedDataParallel(module, find_unused_parameters=True)
 
     def waiting(self, module: nn.Module, last: bool) -> Any:

@@ -17,13 +17,14 @@ VOCAB = 12
 
 
 class Tagger(nn.Module):
-    """Un modelo con un atributo `config`, como los del curso, y un parámetro que no se usa."""
+    """Un modelo con un atributo `config`, como los del curso; con `spare`, tiene de sobra."""
 
-    def __init__(self, dropout: float) -> None:
+    def __init__(self, dropout: float, spare: bool) -> None:
         super().__init__()
         self.config = {"vocab": VOCAB}
         self.body = nn.Sequential(nn.Embedding(VOCAB, 8), nn.Dropout(dropout), nn.Linear(8, VOCAB))
-        self.unused = nn.Parameter(torch.ones(3))
+        if spare:
+            self.spare = nn.Parameter(torch.ones(3))
 
 
 class Loss:
@@ -49,11 +50,12 @@ def main() -> None:
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--die-at", type=int)
+    parser.add_argument("--spare", type=int, default=0)
     options = parser.parse_args()
     torch.set_default_dtype(torch.float64)
     rank = int(os.environ.get("RANK", 0))
     torch.manual_seed(rank)  # a propósito: cada proceso crea otro modelo
-    model, watched = Tagger(options.dropout), []
+    model, watched = Tagger(options.dropout, bool(options.spare)), []
 
     def on_step(step, model):
         watched.append(step)
