@@ -1,0 +1,145 @@
+"""Diagramas del capítulo de decodificación: el árbol de un haz y la ruleta del muestreo."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from book._figures.kit import Box, Figure, decimal
+
+# La tabla del capítulo: probabilidad de cada palabra después de la anterior.
+NEXT = {
+    "inicio": {"corta": 0.44, "pela": 0.30, "sirve": 0.26},
+    "corta": {"la": 0.5, "las": 0.4, "fin": 0.1},
+    "pela": {"las": 0.9, "la": 0.1},
+    "sirve": {"fin": 0.9, "las": 0.1},
+    "la": {"cebolla": 0.6, "zanahoria": 0.4},
+    "las": {"papas": 0.8, "manzanas": 0.2},
+    "cebolla": {"fin": 1.0},
+    "papas": {"fin": 1.0},
+}
+# Arriba de cada casilla del árbol, por sus palabras.
+TOPS = {
+    ("corta",): 110,
+    ("pela",): 280,
+    ("sirve",): 386,
+    ("corta", "la"): 54,
+    ("corta", "las"): 110,
+    ("corta", "fin"): 166,
+    ("pela", "las"): 252,
+    ("pela", "la"): 308,
+    ("corta", "la", "cebolla"): 54,
+    ("corta", "la", "zanahoria"): 110,
+    ("pela", "las", "papas"): 252,
+    ("pela", "las", "manzanas"): 308,
+    ("corta", "la", "cebolla", "fin"): 54,
+    ("pela", "las", "papas", "fin"): 252,
+}
+BEAM, WIDE, HIGH, STEP = 2, 86, 44, 104
+SAUCE = {"sal": 0.40, "pimienta": 0.25, "ajo": 0.15, "aceite": 0.10, "limón": 0.06, "azúcar": 0.04}
+DRAWN = 0.72
+
+
+def probability(words: tuple[str, ...]) -> float:
+    """Producto de las condicionales a lo largo de un camino."""
+    pairs = zip(("inicio", *words), words, strict=False)
+    return float(np.prod([NEXT[before][after] for before, after in pairs]))
+
+
+def kept(words: tuple[str, ...]) -> bool:
+    """Si una casilla queda entre las mejores de su paso."""
+    rivals = [probability(other) for other in TOPS if len(other) == len(words)]
+    return probability(words) in sorted(rivals, reverse=True)[:BEAM]
+
+
+def decoding_beam_tree() -> Figure:
+    best = ("pela", "las", "papas", "fin")
+    fig = Figure(
+        "decoding_beam_tree",
+        title="Búsqueda en haz con dos hipótesis abiertas",
+        desc="Árbol de cuatro pasos. En el primero quedan «corta», 0.44, y «pela», 0.30; se "
+        "descarta «sirve», 0.26. En el segundo quedan «pela las», 0.27, y «corta la», 0.22. En el "
+        "tercero, «pela las papas», 0.216, y «corta la cebolla», 0.132. Las dos terminan, y gana "
+        "«Pela las papas».",
+        height=520,
+        width=520,
+    )
+    boxes: dict[tuple[str, ...], Box] = {(): fig.op(6, 195, 74, HIGH, "inicio", size=fig.small)}
+    for words, top in TOPS.items():
+        boxes[words] = _node(fig, words, top, on_path=words == best[: len(words)])
+    for words in TOPS:
+        parent, child = boxes[words[:-1]], boxes[words]
+        thick = words == best[: len(words)]
+        fig.arrow(parent.e, child.w_, width=2.8 if thick else 1.4, dashed=not kept(words))
+    for step in range(1, 5):
+        fig.text(104 + STEP * (step - 1) + WIDE / 2, 20, f"paso {step}", size=fig.small)
+    _legend(fig, 456)
+    return fig
+
+
+def _node(fig: Figure, words: tuple[str, ...], top: float, *, on_path: bool) -> Box:
+    """Una extensión: su última palabra y la probabilidad de todo el camino."""
+    ended = words[-1] == "fin"
+    role = ("output" if ended else "input") if kept(words) else None
+    value = decimal(probability(words), 3).rstrip("0")
+    label = f"{words[-1]}\n{value if len(value) > 3 else value + '0'}"
+    x = 104 + STEP * (len(words) - 1)
+    return fig.op(
+        x, top, WIDE, HIGH, label, role=role, dashed=role is None, size=fig.small, bold=on_path
+    )
+
+
+def _legend(fig: Figure, y: float) -> None:
+    entries = (("abierta", "input"), ("terminada", "output"), ("descartada", None))
+    for i, (name, role) in enumerate(entries):
+        x = 40 + 156 * i
+        fig.op(x, y, 34, 26, "", role=role, dashed=role is None, radius=6)
+        fig.text(x + 42, y + 13, name, anchor="start", size=fig.small)
+
+
+def decoding_roulette() -> Figure:
+    p = np.array(list(SAUCE.values()))
+    rows = {
+        "Las probabilidades del modelo": p,
+        "Temperatura 0.5": p**2,
+        "Temperatura 2": p**0.5,
+        "top-k, con k = 3": p * (np.arange(6) < 3),
+        "top-p, con p = 0.6": p * (np.arange(6) < 2),
+    }
+    chosen = [list(SAUCE)[_drawn(weights / weights.sum())] for weights in rows.values()]
+    fig = Figure(
+        "decoding_roulette",
+        title="El mismo número sorteado en cinco repartos",
+        desc="Cinco barras de ancho 1, partidas según la probabilidad de sal, pimienta, ajo, "
+        f"aceite, limón y azúcar. El número sorteado es {DRAWN}, y cae en "
+        + ", ".join(f"«{word}» ({name.lower()})" for name, word in zip(rows, chosen, strict=True))
+        + ".",
+        height=410,
+    )
+    left, wide, tall = 16, 448, 34
+    for i, ((name, weights), word) in enumerate(zip(rows.items(), chosen, strict=True)):
+        y = 40 + 74 * i
+        fig.text(left, y - 12, f"{name}: sale «{word}»", anchor="start", size=fig.small)
+        _bar(fig, weights / weights.sum(), left, y, wide, tall)
+    x = left + wide * DRAWN
+    fig.line((x, 38), (x, 40 + 74 * 4 + tall + 6), width=2.2, dashed=True)
+    fig.text(x, 40 + 74 * 4 + tall + 20, f"número sorteado: {DRAWN}", size=fig.small)
+    return fig
+
+
+def _drawn(shares: np.ndarray) -> int:
+    return int(np.searchsorted(np.cumsum(shares), DRAWN, side="right"))
+
+
+def _bar(fig: Figure, shares: np.ndarray, x: float, y: float, wide: float, tall: float) -> None:
+    """Una barra partida; la porción sorteada va en naranja."""
+    for i, (word, share) in enumerate(zip(SAUCE, shares, strict=True)):
+        if share == 0:
+            continue
+        chosen = i == _drawn(shares)  # su nombre ya va encima, y aquí pasa la línea
+        label = word if share * wide > 8.5 * len(word) and not chosen else ""
+        role = "output" if chosen else "input"
+        fig.op(x, y, share * wide, tall, label, role=role, radius=0, size=fig.small)
+        x += share * wide
+
+
+FIGURES = (decoding_beam_tree, decoding_roulette)
