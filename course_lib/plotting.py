@@ -439,6 +439,51 @@ def plot_vectors(
     return fig
 
 
+@_themed
+def plot_points(
+    groups: Mapping[str, Any],
+    *,
+    alt: str,
+    names: Mapping[str, Sequence[str]] | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+    title: str | None = None,
+) -> ThemedFigure:
+    """Puntos del plano por grupos, cada grupo con su color y su marca.
+
+    Argumentos:
+        groups: `{grupo: [n, 2]}`.
+        alt: descripción de la figura.
+        names: `{grupo: n rótulos}`, para escribir junto a sus puntos; "" no escribe nada.
+        xlabel, ylabel, title: nombres de los ejes y título, si hacen falta.
+
+    Errores:
+        ValueError: si los puntos de un grupo no tienen dos coordenadas, hay más grupos que marcas
+        o los rótulos no son tantos como los puntos.
+    """
+    if len(groups) > len(_LINES):
+        raise ValueError(
+            f"Se esperaban a lo sumo {len(_LINES)} grupos, uno por marca, y llegaron {len(groups)}."
+        )
+    fig = ThemedFigure(alt=alt, height=4.2)
+    ax = fig.add_subplot()
+    ax.grid(True, color=COLORS["hidden"], alpha=0.25, linewidth=0.6)
+    for (label, points), (role, marker, _) in zip(groups.items(), _LINES, strict=False):
+        points = _matrix(points, label, "[n, 2]")
+        if points.shape[1] != 2:
+            raise ValueError(f"Se esperaba {label!r} con forma [n, 2] y llegó {points.shape}.")
+        ax.plot(*points.T, linestyle="none", marker=marker, color=COLORS[role], label=label)
+        texts = (names or {}).get(label, [""] * len(points))
+        _check_count(texts, len(points), "rótulos", "puntos")
+        for point, text in zip(points, texts, strict=True):
+            ax.annotate(text, point, (5, 3), textcoords="offset points", fontsize=_FONT_SIZE - 0.5)
+    ax.margins(0.12)
+    _name_axes(ax, xlabel, ylabel, title)
+    if len(groups) > 1:
+        _legend(fig, ax)
+    return fig
+
+
 def _plain_numbers(axis: Axis) -> None:
     """Escribe 1000 y no 10³: el exponente sería ilegible en un teléfono."""
     axis.set_major_formatter(lambda x, _: f"{x:g}")

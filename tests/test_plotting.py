@@ -23,6 +23,7 @@ from course_lib.plotting import (
     plot_heads,
     plot_history,
     plot_matrix,
+    plot_points,
     plot_vectors,
 )
 
@@ -57,6 +58,8 @@ EVERY = {
                                        xlabel="x", ylabel="y", logx=True, logy=True),
     "history": lambda: plot_history({"a": types.SimpleNamespace(smoothed=lambda: [3.0, 2.0])},
                                     alt="a"),
+    "points": lambda: plot_points({"frutas": weights(4, 2), "verbos": weights(2, 2)}, alt="a",
+                                  names={"verbos": ["pelar", "picar"]}, xlabel="x", ylabel="y"),
     "vectors": lambda: plot_vectors({"q": ([1, 2], "query"), "k": ([2, 1], "key"),
                                      "v": ([-1, 1], "value")}, alt="a", hull=["q", "k", "v"]),
 }  # fmt: skip
@@ -246,6 +249,12 @@ def test_every_curve_has_its_own_colour_marker_and_dash():
     assert {line.get_color() for line in lines} <= set(COLORS.values())
 
 
+def test_groups_of_points_differ_without_colour():
+    lines = EVERY["points"]().axes[0].lines
+    assert len({line.get_marker() for line in lines}) == len(lines) == 2
+    assert {"pelar", "picar", "frutas", "verbos"} <= set(texts(parse(EVERY["points"]())))
+
+
 def test_series_of_bars_differ_without_colour():
     axes = EVERY["bars, series"]().axes[0]
     assert len({bars[0].get_hatch() for bars in axes.containers}) == 2
@@ -303,6 +312,9 @@ def test_the_style_of_the_caller_is_left_as_it_was():
         ),
         (lambda: plot_vectors({"v": ([1, 2, 3], "query")}, alt="a"), r"forma \[2\]"),
         (lambda: plot_vectors({"v": ([1, 2], "rojo")}, alt="a"), "rol"),
+        (lambda: plot_points({"g": weights(3, 3)}, alt="a"), r"\[n, 2\]"),
+        (lambda: plot_points({"g": weights(3, 2)}, alt="a", names={"g": ["uno"]}), "3 rótulos"),
+        (lambda: plot_points({str(i): weights(1, 2) for i in range(8)}, alt="a"), "7 grupos"),
     ],
 )
 def test_misuse_is_explained(call, words):
