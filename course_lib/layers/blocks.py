@@ -1,5 +1,6 @@
 """Los bloques del codificador y del decodificador, y sus pilas."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from jaxtyping import Bool, Float
@@ -251,8 +252,8 @@ class Decoder(_Stack):
     def step(
         self,
         y: Target,
-        caches: tuple[KeyValueCache, ...],
-        memories: tuple[tuple[Tensor, Tensor], ...],
+        caches: Sequence[KeyValueCache],
+        memories: Sequence[tuple[Tensor, Tensor]],
         *,
         memory_mask: Mask = None,
     ) -> tuple[Target, tuple[KeyValueCache, ...]]:

@@ -8,9 +8,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.blocks import Decoder, Encoder
-from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.embeddings import POSITIONS, InputEmbedding
 from course_lib.layers.encoder_decoder import AttentionWeights, EncoderDecoder
+from course_lib.layers.feed_forward import ACTIVATIONS
 from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.layers.normalization import NORMS, PLACEMENTS, require_option
 from course_lib.primitives.masks import padding_mask
 
 Logits = Float[Tensor, "batch t_target vocab"]
@@ -56,16 +58,12 @@ class TransformerConfig:
     end_id: int = 2
 
     def __post_init__(self) -> None:
-        special = (self.pad_id, self.start_id, self.end_id)
-        if len(set(special)) < 3 or not all(0 <= i < self.output_vocab for i in special):
-            raise ValueError(
-                "pad_id, start_id y end_id deben ser distintos y caber en el vocabulario de "
-                f"destino, de {self.output_vocab}; llegaron {special}."
-            )
-        if not self.pad_id < self.source_vocab:
-            raise ValueError(
-                f"pad_id = {self.pad_id} no cabe en source_vocab = {self.source_vocab}."
-            )
+        require_option("placement", self.placement, PLACEMENTS)
+        require_option("norm", self.norm, NORMS)
+        require_option("activation", self.activation, tuple(ACTIVATIONS))
+        require_option("positions", self.positions, POSITIONS)
+        self._require_sizes()
+        self._require_special_ids()
 
     @property
     def output_vocab(self) -> int:
@@ -83,13 +81,41 @@ class TransformerConfig:
         big = cls(source_vocab, d_model=1024, num_heads=16, d_ff=4096, dropout=0.3)
         return replace(big, **changes)
 
+    def _require_sizes(self):
+        names = ("d_model", "num_heads", "num_layers", "d_ff", "max_length")
+        if bad := [name for name in names if getattr(self, name) < 1]:
+            raise ValueError(f"{bad[0]}: se esperaba al menos 1 y llegó {getattr(self, bad[0])}.")
+        if self.d_model % self.num_heads:
+            raise ValueError(
+                f"Se esperaba d_model divisible entre num_heads y llegó {self.d_model} entre "
+                f"{self.num_heads}: cada cabeza recibe d_model / num_heads columnas."
+            )
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            raise ValueError(
+                f"d_model: las posiciones sinusoidales piden un ancho par y llegó {self.d_model}."
+            )
+        if not 0.0 <= self.dropout < 1.0:
+            raise ValueError(f"dropout: se esperaba estar en [0, 1) y llegó {self.dropout}.")
 
-@dataclass(frozen=True)
+    def _require_special_ids(self):
+        special = (self.pad_id, self.start_id, self.end_id)
+        if len(set(special)) < 3 or not all(0 <= i < self.output_vocab for i in special):
+            raise ValueError(
+                "pad_id, start_id y end_id deben ser distintos y caber en el vocabulario de "
+                f"destino, de {self.output_vocab}; llegaron {special}."
+            )
+        if not self.pad_id < self.source_vocab:
+            raise ValueError(
+                f"pad_id = {self.pad_id} no cabe en source_vocab = {self.source_vocab}."
+            )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class DecoderState:
     """Lo que hace falta para seguir escribiendo: el origen ya proyectado y las cachés.
 
     Argumentos:
-        caches: claves y valores de lo ya escrito, uno por bloque.
+        caches: claves y valores de lo ya escrito, una por bloque.
         memory: claves y valores del origen, un par por bloque.
         visible: qué posiciones del origen no son relleno.
     """
@@ -170,6 +196,7 @@ class Transformer(nn.Module):
             ValueError: si un identificador no está en el vocabulario o una oración es más larga
             que max_length.
         """
+        _require_batch(source, target)
         visible = padding_mask(source, self.config.pad_id)
         output = self.encoder_decoder(
             self.source_embedding(source),
@@ -213,6 +240,11 @@ class Transformer(nn.Module):
         Errores:
             ValueError: los de `forward`.
         """
+        if len(token_ids) != len(state.visible):
+            raise ValueError(
+                f"token_ids: se esperaban las {len(state.visible)} filas del estado y llegó la "
+                f"forma {tuple(token_ids.shape)}. Elige las filas del estado con select."
+            )
         y = self.target_embedding(token_ids, start=state.length)
         y, caches = self.encoder_decoder.decoder.step(
             y, state.caches, state.memory, memory_mask=state.visible
@@ -233,3 +265,17 @@ def _embedding(config: TransformerConfig, vocab_size: int) -> InputEmbedding:
         pad_id=config.pad_id,
         dropout=config.dropout,
     )
+
+
+def _require_batch(source: Tensor, target: Tensor) -> None:
+    for name, ids in {"source": source, "target": target}.items():
+        if ids.ndim != 2:
+            raise ValueError(
+                f"{name}: se esperaba la forma [batch, t] y llegó {tuple(ids.shape)}. "
+                f"Una sola oración es un lote de una: {name}[None]."
+            )
+    if len(source) != len(target):
+        raise ValueError(
+            "Se esperaba el mismo lote en las dos entradas, una fila por par, y llegaron source "
+            f"{tuple(source.shape)} y target {tuple(target.shape)}."
+        )
