@@ -48,11 +48,16 @@ class Translator:
     def sources(self, texts: Iterable[str]) -> Int[Tensor, "batch t_source"]:
         """Los textos de origen en tokens, en un lote con relleno."""
         ids = [source_ids(self.tokenizer, text) for text in texts]
-        return pad(ids, self.model.config.pad_id)
+        return pad(ids, self.model.config.pad_id).to(self.device)
 
     def prompt(self, count: int = 1) -> Int[Tensor, "batch 1"]:
         """Con lo que empieza toda traducción: `<s>`, tantas filas como textos."""
-        return torch.full((count, 1), self.model.config.start_id)
+        return torch.full((count, 1), self.model.config.start_id, device=self.device)
+
+    @property
+    def device(self) -> torch.device:
+        """Dónde está el modelo."""
+        return next(self.model.parameters()).device
 
     @torch.no_grad()
     def translate(

@@ -155,15 +155,17 @@ def iter_recipes(seed: Natural = 0) -> Iterator[Recipe]:
     return _recipes(Random(_natural("seed", seed)))
 
 
-def translation_pairs(recipes: Iterable[Recipe], *, copies: int = 1) -> list[Pair]:
+def translation_pairs(recipes: Iterable[Recipe], *, repeated: bool = False) -> list[Pair]:
     """Devuelve los renglones distintos de unas recetas, en el orden en que aparecen.
 
-    Un renglón tiene siempre la misma traducción. Al entrenar conviene que los muy repetidos
-    («Sal al gusto») salgan varias veces, pero no tantas como en el texto corrido: cada renglón
-    sale tantas veces como está en las recetas, hasta ``copies``.
+    Un renglón tiene siempre la misma traducción. Para entrenar, con ``repeated``, los comunes
+    («Sal al gusto») salen más veces que los raros, pero muchas menos que en el texto corrido: uno
+    que está n veces sale 1 + ⌊log₄ n⌋.
     """
     counts = Counter(line for recipe in recipes for line in recipe.lines)
-    return [line for line, count in counts.items() for _ in range(min(count, copies))]
+    if not repeated:
+        return list(counts)
+    return [line for line, n in counts.items() for _ in range((n.bit_length() + 1) // 2)]
 
 
 def split_recipes(recipes: Iterable[Recipe]) -> tuple[list[Recipe], list[Recipe]]:

@@ -49,12 +49,13 @@ def test_pairs_are_every_distinct_line_once(split):
     assert Counter(pair.kind for pair in pairs).keys() == set(LINE_KINDS)
 
 
-def test_a_repeated_line_appears_up_to_copies_times(split):
+def test_a_common_line_is_repeated_with_the_logarithm_of_its_count(split):
     train, _ = split
     counts = Counter(line for recipe in train for line in recipe.lines)
-    assert max(counts.values()) > 100
-    pairs = Counter(translation_pairs(train, copies=3))
-    assert pairs == Counter({line: min(count, 3) for line, count in counts.items()})
+    assert {1, 3, 4, 15, 16} <= set(counts.values()) and max(counts.values()) > 256
+    repeats = Counter(translation_pairs(train, repeated=True))
+    for line, count in counts.items():
+        assert 4 ** (repeats[line] - 1) <= count < 4 ** repeats[line]
 
 
 def test_no_combination_is_on_both_sides(split):
