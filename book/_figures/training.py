@@ -1,0 +1,95 @@
+"""Diagramas del capítulo de entrenamiento: el forzado del profesor y los procesos en paralelo."""
+
+from __future__ import annotations
+
+from math import log
+
+from book._figures.kit import Box, Figure, decimal
+
+TARGET = ("<s>", "fava", "bean", "soup", "</s>")
+# Lo que un decodificador a medio entrenar cree de cada respuesta: la correcta y otras dos.
+BELIEFS = ((0.62, 0.25, 0.13), (0.83, 0.12, 0.05), (0.40, 0.35, 0.25), (0.93, 0.05, 0.02))
+
+
+def teacher_forcing() -> Figure:
+    fig = Figure(
+        "teacher_forcing",
+        title="El forzado del profesor: entrada y respuesta son la misma oración, desplazada",
+        desc="La oración de destino es <s> fava bean soup </s>. El decodificador recibe todo menos "
+        "el último token y debe responder todo menos el primero: en cada columna, con <s> debe "
+        "decir fava; con <s> fava, bean; con <s> fava bean, soup; y al final, </s>. Las cuatro "
+        "respuestas se calculan a la vez y cada una aporta una pérdida.",
+        height=560,
+    )
+    left, w, h = 92, 74, 30
+    columns = [left + w * (i + 0.5) for i in range(4)]
+    fig.text(8, 22, "Destino completo, de comienzo a fin", anchor="start", bold=True)
+    whole = _row(fig, left, 42, TARGET, None, (w, h))
+    inputs = _row(fig, left, 122, TARGET[:-1], "input", (w, h))
+    fig.text(left - 10, inputs.cy, "entrada", anchor="end")
+    for cx in columns:
+        fig.arrow((cx, whole.bottom), (cx, inputs.y))
+        fig.arrow((cx, inputs.bottom), (cx, 190))
+    decoder = fig.op(left, 190, 4 * w, 52, "Decodificador\n(no ve el futuro)", heavy=True)
+    memory = fig.op(4, 256, 74, 40, "$h^{'Enc'}$", role="output")
+    fig.arrow(memory.n, (memory.cx, decoder.cy), decoder.w_)
+    base, tall = 372, 80
+    for cx, (right, *others) in zip(columns, BELIEFS, strict=True):
+        fig.arrow((cx, decoder.bottom), (cx, 262))
+        for k, share in enumerate((right, *others)):
+            role = "output" if k == 0 else "hidden"
+            fig.bar(cx - 27 + 18 * k, base, 16, tall * share, role)
+        fig.line((cx - 30, base), (cx + 30, base), width=1)
+    fig.text(left - 10, 352, "$p_i$", anchor="end")
+    answers = _row(fig, left, 418, TARGET[1:], "output", (w, h))
+    fig.text(left - 8, answers.cy, "respuesta", anchor="end", size=fig.small)
+    losses = [-log(right) for right, *_ in BELIEFS]
+    for cx, value in zip(columns, losses, strict=True):
+        fig.arrow((cx - 19, base), (cx - 19, answers.y))
+        fig.text(cx, answers.bottom + 24, decimal(value))
+    fig.text(left - 8, answers.bottom + 24, "$−'log' p_i$", anchor="end", size=fig.small)
+    edge = 472
+    fig.line(whole.e, (edge, whole.cy), (edge, answers.cy))
+    fig.arrow((edge, answers.cy), answers.e)
+    fig.text(left + 2 * w, 506, f"pérdida: su media, {decimal(sum(losses) / 4)}", bold=True)
+    fig.text(240, 540, "cada respuesta es la entrada de la columna siguiente")
+    return fig
+
+
+def data_parallel() -> Figure:
+    fig = Figure(
+        "data_parallel",
+        title="Dos procesos entrenan el mismo modelo con lotes distintos",
+        desc="Dos columnas, una por proceso, con copias iguales de los parámetros. Cada una toma "
+        "un lote distinto y calcula su pérdida y su gradiente. Los gradientes se suman, cada uno "
+        "con el peso de sus tokens, y los dos procesos aplican la misma suma: las copias siguen "
+        "siendo iguales.",
+        height=500,
+    )
+    centers, w = (120, 360), 170
+    tops: list[Box] = []
+    for rank, cx in enumerate(centers):
+        fig.frame(cx - 108, 8, 216, 262)
+        fig.text(cx, 30, f"Proceso {rank}", bold=True)
+        batch = fig.op(cx - w / 2, 50, w, 38, f"lote {rank + 1}: $n_{rank}$ tokens", role="input")
+        model = fig.block(cx, 116, "modelo, con sus $θ$", "feed_forward", w=w)
+        loss = fig.op(cx - w / 2, 184, w, 38, f"pérdida media $L_{rank}$", role="output")
+        fig.flow(batch, model, loss)
+        fig.text(cx + 14, 248, f"$g_{rank} = ∇L_{rank}$", anchor="start")
+        tops.append(loss)
+    mean = fig.op(
+        20, 300, 440, 56, "$g = (n_0 g_0 + n_1 g_1) / (n_0 + n_1)$", role="weight", size=fig.math
+    )
+    for cx, loss in zip(centers, tops, strict=True):
+        fig.arrow(loss.s, (cx, mean.y))
+        step = fig.op(cx - 100, 396, 200, 44, "recorta $g$ y actualiza $θ$")
+        fig.arrow((cx, mean.bottom), step.n)
+    fig.text(240, 472, "los dos dan el mismo paso: las copias siguen iguales", size=fig.body)
+    return fig
+
+
+def _row(fig: Figure, x: float, y: float, words: tuple, role: str | None, cell: tuple) -> Box:
+    return fig.grid(x, y, 1, len(words), role, cell=cell, values=[list(words)], size=fig.body)
+
+
+FIGURES = (teacher_forcing, data_parallel)
