@@ -1,0 +1,109 @@
+"""Diagramas del capítulo del traductor: de texto a texto, y qué combinaciones se apartan."""
+
+from __future__ import annotations
+
+from book._figures.kit import Box, Figure
+
+SOURCE = ("Ensalada", "de", "atún", "</s>")
+TARGET = ("<s>", "T", "una", "salad")
+ANSWER = ("T", "una", "salad", "</s>")
+
+
+def translator_pipeline() -> Figure:
+    fig = Figure(
+        "translator_pipeline",
+        title="Del texto en español al texto en inglés",
+        desc="A la izquierda, «Ensalada de atún» se parte en tokens, cada token en un número, y el "
+        "codificador, de dos capas, da un vector por token. A la derecha, el decodificador, "
+        "también de dos capas, lee lo ya escrito, toma claves y valores del codificador y escribe "
+        "un token más cada vez, hasta el fin: «Tuna salad».",
+        height=560,
+    )
+    left, right = 112, 366
+    fig.text(left, 18, "«Ensalada de atún»", bold=True)
+    source_bpe = fig.op(left - 62, 46, 124, 34, "BPE", size=fig.small)
+    fig.arrow((left, 30), source_bpe.n)
+    row = _cells(fig, left, 106, SOURCE, "input")
+    fig.arrow(source_bpe.s, (left, 102))
+    encoder = fig.block(left, 196, "2 capas de\ncodificador", "attention", h=92, w=170)
+    fig.arrow((left, row.bottom + 2), encoder.n)
+    h = _cells(fig, left, 330, ("",) * 4, "output", w=30)
+    fig.arrow(encoder.s, (left, 326))
+    fig.text(left, h.bottom + 18, "un vector por token", size=fig.small)
+
+    fig.text(right, 18, "lo escrito hasta ahora", size=fig.small)
+    written = _cells(fig, right, 34, TARGET, "input")
+    decoder = fig.block(right, 196, "2 capas de\ndecodificador", "attention", h=92, w=170)
+    fig.arrow((right, written.bottom + 2), decoder.n)
+    fig.keys_values((h.right + 4, h.cy), (240, h.cy), (240, decoder.cy), decoder.w_)
+    head = fig.block(right, 324, "Tabla transpuesta", "linear", h=36, w=170)
+    fig.flow(decoder, head)
+    answer = _cells(fig, right, 392, ANSWER, "output")
+    fig.arrow(head.s, (right, 388))
+    fig.arrow(
+        (answer.right + 4, answer.cy),
+        (468, answer.cy),
+        (468, written.cy),
+        (written.right + 4, written.cy),
+        dashed=True,
+    )
+    target_bpe = fig.op(right - 62, 456, 124, 34, "BPE, al revés", size=fig.small)
+    fig.arrow((right, answer.bottom + 2), target_bpe.n)
+    fig.arrow(target_bpe.s, (right, 526))
+    fig.text(right, 542, "«Tuna salad»", bold=True)
+    return fig
+
+
+def _cells(
+    fig: Figure, cx: float, y: float, words: tuple[str, ...], role: str, w: float | None = None
+) -> Box:
+    """Fila de celdas con un token cada una, tan anchas como su texto."""
+    widths = [w or max(30, 8.6 * len(word) + 10) for word in words]
+    x = cx - sum(widths) / 2
+    boxes = []
+    for word, width in zip(words, widths, strict=True):
+        boxes.append(fig.grid(x, y, 1, 1, role, cell=(width, 30)))
+        fig.text(x + width / 2, y + 15, word, size=fig.small)
+        x += width
+    return Box(boxes[0].x, y, x - boxes[0].x, 30)
+
+
+# Como están en el corpus: x, se entrena; H, se aparta; ·, no existe.
+MAINS = ("tomate", "setas", "garbanzos", "berenjena", "atún", "pollo")
+CORPUS = {
+    "crema": "Hx····",
+    "curry": "·HxHHx",
+    "ensalada": "x·H·Hx",
+    "guiso": "·HxH·x",
+    "pizza": "·H·xxx",
+}
+
+
+def held_out_combinations() -> Figure:
+    fig = Figure(
+        "held_out_combinations",
+        title="Las combinaciones que se apartan",
+        desc="Cuadrícula de cinco platos por seis ingredientes del corpus. Unas casillas, marcadas "
+        "con un punto, se entrenan; otras, rayadas, se apartan para evaluar, y las vacías no "
+        "existen. Ensalada de atún se aparta; ensalada de tomate y pizza de atún se entrenan.",
+        height=300,
+    )
+    hidden = [[mark == "H" for mark in row] for row in CORPUS.values()]
+    cell = (60, 36)
+    box = fig.grid(104, 64, 5, 6, None, cell=cell, hidden=hidden)
+    for i, (dish, row) in enumerate(CORPUS.items()):
+        middle = box.y + (i + 0.5) * cell[1]
+        fig.text(box.x - 10, middle, dish, anchor="end")
+        for j, mark in enumerate(row):
+            if mark == "x":
+                fig.text(box.x + (j + 0.5) * cell[0], middle, "●", size=fig.small)
+    for j, main in enumerate(MAINS):
+        lift = 32 if j % 2 else 13
+        fig.text(box.x + (j + 0.5) * cell[0], box.y - lift, main, size=fig.small)
+    fig.text(104, 270, "● se entrena", size=fig.small, anchor="start")
+    fig.grid(236, 260, 1, 1, None, cell=(26, 20), hidden=[[True]])
+    fig.text(270, 270, "se aparta para evaluar", size=fig.small, anchor="start")
+    return fig
+
+
+FIGURES = (translator_pipeline, held_out_combinations)
