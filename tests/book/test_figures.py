@@ -12,6 +12,7 @@ import torch
 
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.masks import causal_mask
+from course_lib.primitives.positions import sinusoidal_positions
 from course_lib.primitives.softmax import hard_argmax, soft_argmax
 from tests.conftest import missing_tool
 
@@ -272,6 +273,39 @@ def test_causal_mask_numbers():
         if r.get("fill") == "url(#causal_mask-hatch)"
     ]
     assert len(hatched) == 2 * 10 + 1, "diez celdas ocultas por matriz y la muestra de la leyenda"
+
+
+def test_five_operations_numbers():
+    """Las cuatro matrices que salen de multiplicar, escalar, ocultar y normalizar, y la mezcla."""
+    Q = torch.tensor([[2.0, 2, 0, 0], [0, 2, 0, 0], [2, 0, 2, 0]])
+    K = torch.tensor([[2.0, 0, 2, 0], [0, 1, 1, 0], [2, 2, 0, 0], [1, 1, 1, 1]])
+    V = torch.tensor([[1.0, 0], [0, 1], [1, 1], [9, 9]])
+    visible = torch.tensor([[True, True, True, False]])
+    name, scores = "encoder_five_operations", Q @ K.T
+    assert_shows(name, torch.cat([Q.flatten(), K.T.flatten(), scores.flatten()]), 0)
+    assert_shows(name, torch.cat([scores.flatten() / 2, (scores[:, :3] / 2).flatten()]), 1)
+    assert_shows(name, attention_weights(Q, K, mask=visible)[:, :3], 2)
+    assert_shows(name, attention(Q, K, V, mask=visible), 2)
+
+
+def test_position_sum_adds_the_library_encoding():
+    words = torch.tensor([[0.9, -0.4, 0.2, 0.7], [-0.3, 0.1, 0.8, -0.6], [0.5, 0.6, -0.9, 0.1]])
+    positions = sinusoidal_positions(3, 4)
+    assert_shows("position_sum", words, 2)
+    assert_shows("position_sum", positions, 2)
+    assert_shows("position_sum", words + positions, 2)
+
+
+def test_position_clocks_turn_at_their_own_pace():
+    """La aguja p del reloj de periodo T apunta a sen y cos de 2π·p/T, como en la fórmula."""
+    hands = [p for p in root_of("position_clocks").iter(f"{SVG}path") if p.get("marker-end")]
+    assert len(hands) == 3 * 6
+    for index, hand in enumerate(hands):
+        x0, y0, x1, y1 = map(float, re.findall(r"-?[\d.]+", hand.get("d")))
+        angle = torch.tensor(2 * torch.pi * (index % 6) / (8, 32, 128)[index // 6])
+        length = ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5
+        assert abs((x1 - x0) / length - angle.sin()) < 2e-3
+        assert abs((y0 - y1) / length - angle.cos()) < 2e-3
 
 
 # --- en el navegador ---------------------------------------------------------------------------
