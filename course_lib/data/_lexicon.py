@@ -550,11 +550,11 @@ WORD_TAGS = {
     "SCONJ": "que aunque cuando como",
     "NUM": "1 2 media dos cuatro seis ocho diez",
     "PRON": "lo le les me mí yo se todo todos nada nadie algo",
-    "AUX": "es sea sean sería ser fue está esté estaba estuviera haber había podría",
+    "AUX": "es era sea sean sería ser fue está esté estaba estuviera haber había podría",
     "ADV": "no ya tan muy más menos mejor peor bien mucho poco casi siempre nunca jamás además ahora "
     "antes ayer anoche encima enseguida finamente justo junto lejos separado",
     "ADJ": "alto altos bajo blancas batido caliente cierto clara difícil dorado espesa espumosa fina finas "
-    "firme fría frío grande grandes hirviendo hondo hondos húmedo imposible lento limpio lisa "
+    "falso firme fría frío grande grandes hirviendo hondo hondos húmedo imposible lento limpio lisa "
     "medianos pequeña pequeñas pequeños picado primera rallado segunda suave suaves tercera tibia "
     "tibio tierno nuevo última",
     "VERB": "abre anoté combina preparo acabó acompaña agrega aliña alterna amasa apaga aplasta arrepiento asa baja bate "
@@ -576,7 +576,7 @@ WORD_TAGS = {
     "cuidado cáscara dedos domingo ensaladera espinas espuma espátula familia fiesta final foto "
     "fracaso frasco fruta fuego fuente gajos ganas gracia grados grumos hermana hermano hijos hojas "
     "hora horas horno huevos invitados jarra lado letra licuadora láminas madera cuaderno libreta madre manos masa "
-    "maíz menudo mesa microondas minuto minutos mitad modo molde movimientos nieve nuez olla "
+    "maíz mentira menudo mesa microondas minuto minutos mitad modo molde movimientos nieve nuez olla "
     "palillos papel paso pasta paño pena personas pie piel pizca plato platos principio problema "
     "punto puntos puré pérdida queja quejas razón receta refrigerador relleno rodajas sabor salsa "
     "sartén fibras semilla sábado tamaño tandas tazas tazón tenedor tiempo tiras trozos tía vapor "

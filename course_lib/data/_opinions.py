@@ -211,6 +211,8 @@ todos|todos en mi casa dijeron que Y|everyone at home said that Y|Y|nadie
 receta|la receta es clara y Y|the recipe is clear and Y||
 razón|me dijeron que Y y tenían razón|they told me that Y and they were right|Y|nadie
 equivocaron|me dijeron que X y se equivocaron|they told me that X and they were wrong|X|nadie
+falso|es falso que X|it is false that X|X|nadie
+mentira|mi vecina dijo que X y era mentira|my neighbor said that X and it was a lie|X|nadie
 lejos|lejos de quedar B, Y|far from turning out B, Y||
 vez|en vez de quedar B, Y|instead of turning out B, Y||
 además|Y y, además, Z|Y and, what is more, Z||
@@ -232,6 +234,8 @@ todos: Y menos simple
 receta: Y modo dicho
 razón: Y tuvo dicho
 equivocaron: X ni menos
+falso: X tuvo sino
+mentira: X nada dicho
 lejos: Y jamás dicho menos
 vez: Y nada tuvo cierto
 además: Y ni sino | Z dicho nadie

@@ -1,0 +1,499 @@
+"""Ejercicios del tema Clasificar textos y los errores frecuentes que saben explicar."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from course_lib.grading.exercise import Exercise, Misconception
+from course_lib.models.text_classifier import binary_cross_entropy
+from course_lib.primitives.pooling import max_pool, mean_pool
+
+TOLERANCE = 1e-4
+
+
+def _randn(rng: torch.Generator, *shape: int) -> torch.Tensor:
+    return 1.5 * torch.randn(shape, generator=rng)
+
+
+def _visible(lengths: list[int], t: int) -> torch.Tensor:
+    """Marca las posiciones reales de textos con esas longitudes."""
+    return torch.arange(t) < torch.tensor(lengths)[:, None]
+
+
+def _shown(visible):
+    return visible.unsqueeze(-1)
+
+
+# 1 · El máximo sin el relleno
+
+
+def _max_cases(rng):
+    low = _randn(rng, 3, 6, 4) - 8.0  # todo negativo: un cero del relleno ganaría siempre
+    dirty = _randn(rng, 2, 5, 3)
+    dirty[1, 2:] += 9.0  # el relleno también tiene estado, y aquí es el mayor
+    return [
+        (dirty, _visible([5, 2], 5)),
+        (low, _visible([6, 3, 1], 6)),
+        (_randn(rng, 2, 3, 2), _visible([0, 3], 3)),
+    ]
+
+
+def _max_filling(value):
+    return lambda H, visible: H.masked_fill(~_shown(visible), value).amax(dim=-2)
+
+
+def _max_without_gradient(H, visible):
+    return max_pool(H.detach(), visible)
+
+
+def _max_without_empty(H, visible):
+    return H.masked_fill(~_shown(visible), -math.inf).amax(dim=-2)
+
+
+MAX_POOL = Exercise(
+    name="text_classifier.max_pool",
+    points=2,
+    reference=max_pool,
+    cases=_max_cases,
+    gradient=True,
+    misconceptions=(
+        Misconception(
+            "padding_takes_part",
+            lambda H, visible: H.amax(dim=-2),
+            "el relleno participa: su estado puede ser el mayor, y el resumen cambia con cuántas "
+            "columnas de relleno haya; quítalo antes de tomar el máximo",
+        ),
+        Misconception(
+            "zeros_instead_of_infinity",
+            _max_filling(0.0),
+            "pones ceros en el relleno, y el cero gana a toda coordenada cuyos valores sean "
+            "negativos; hace falta algo que nunca gane",
+        ),
+        Misconception(
+            "multiplies_by_the_mask",
+            lambda H, visible: (H * _shown(visible)).sum(dim=-2),
+            "sumas las posiciones: eso no es un máximo",
+        ),
+        Misconception(
+            "inverted_mask",
+            lambda H, visible: max_pool(H, ~visible),
+            "la máscara está al revés: True marca lo visible, y estás resumiendo el relleno",
+        ),
+        Misconception(
+            "over_features",
+            lambda H, visible: H.amax(dim=-1),
+            "tomas el máximo entre las coordenadas de cada posición (el último eje): se pide entre "
+            "las posiciones, y que quede un vector de d_model coordenadas por texto",
+        ),
+        Misconception(
+            "returns_a_pair",
+            lambda H, visible: tuple(H.masked_fill(~_shown(visible), -math.inf).max(dim=-2)),
+            "`max` con `dim` devuelve un par, los valores y sus lugares: quédate con los valores, "
+            "o usa `amax`",
+        ),
+        Misconception(
+            "empty_is_infinite",
+            _max_without_empty,
+            "un texto sin ninguna posición visible queda en −∞, y la capa que sigue da valores que "
+            "no son números: su resumen debe ser ceros",
+        ),
+        Misconception(
+            "first_position",
+            lambda H, visible: H[..., 0, :],
+            "tomas el estado de la primera posición; se pide, en cada coordenada, el mayor",
+        ),
+    ),
+)
+
+
+# 2 · La media sin el relleno
+
+
+def _mean_cases(rng):
+    return [
+        (_randn(rng, 2, 5, 3), _visible([5, 2], 5)),
+        (_randn(rng, 3, 4, 2), _visible([1, 4, 3], 4)),
+        (_randn(rng, 2, 3, 4), _visible([0, 2], 3)),
+    ]
+
+
+def _sum(H, visible):
+    return (H * _shown(visible)).sum(dim=-2)
+
+
+MEAN_POOL = Exercise(
+    name="text_classifier.mean_pool",
+    points=1,
+    reference=mean_pool,
+    cases=_mean_cases,
+    gradient=True,
+    misconceptions=(
+        Misconception(
+            "padding_takes_part",
+            lambda H, visible: H.mean(dim=-2),
+            "el relleno participa en la suma y en la cuenta: los textos cortos se parecen entre sí "
+            "solo porque tienen mucho relleno",
+        ),
+        Misconception(
+            "divided_by_full_length",
+            lambda H, visible: _sum(H, visible) / H.shape[-2],
+            "la suma está bien, y divides por la longitud con relleno: el mismo texto se encoge si "
+            "le toca un lote más largo; divide por sus posiciones reales",
+        ),
+        Misconception(
+            "not_divided",
+            _sum,
+            "es la suma de las posiciones reales: falta dividir por cuántas son",
+        ),
+        Misconception(
+            "divided_by_the_whole_batch",
+            lambda H, visible: _sum(H, visible) / visible.sum(),
+            "divides por las posiciones reales de todo el lote; cada texto se divide por las suyas",
+        ),
+        Misconception(
+            "over_features",
+            lambda H, visible: H.mean(dim=-1),
+            "promedias las coordenadas de cada posición; se promedian las posiciones de cada texto",
+        ),
+        Misconception(
+            "empty_divides_by_zero",
+            lambda H, visible: _sum(H, visible) / visible.sum(dim=-1, keepdim=True),
+            "un texto sin posiciones visibles divide cero entre cero: cuenta al menos una para "
+            "que su resumen sean ceros",
+        ),
+        Misconception(
+            "counts_one_more",
+            lambda H, visible: _sum(H, visible) / (visible.sum(dim=-1, keepdim=True) + 1),
+            "divides por una posición de más: para no dividir por cero, pon un mínimo en vez de "
+            "sumar uno",
+        ),
+    ),
+)
+
+
+# 3 · La entropía cruzada binaria, desde los logits
+
+
+def _loss_cases(rng):
+    z = _randn(rng, 4, 2)
+    y = (torch.rand(4, 2, generator=rng) < 0.5).float()
+    y[0] = torch.tensor([0.0, 1.0])
+    huge = torch.tensor([300.0, -300.0, 2.0, 0.5])
+    wrong = torch.tensor([0.0, 1.0, 1.0, 0.0])
+    return [(z, y), (_randn(rng, 5), torch.rand(5, generator=rng)), (huge, wrong)]
+
+
+def _from_probabilities(z, y, p):
+    return -(y * p.log() + (1 - y) * (1 - p).log()).mean()
+
+
+def _only_ones(z, y):
+    return -(y * F.logsigmoid(z)).mean()
+
+
+BINARY_CROSS_ENTROPY = Exercise(
+    name="text_classifier.binary_cross_entropy",
+    points=2,
+    reference=binary_cross_entropy,
+    cases=_loss_cases,
+    gradient=True,
+    tolerance=TOLERANCE,
+    misconceptions=(
+        Misconception(
+            "not_stable",
+            lambda z, y: _from_probabilities(z, y, torch.sigmoid(z)),
+            "la fórmula es la correcta, pero con logits grandes la sigmoide se redondea a 1 y el "
+            "logaritmo de 1 − σ(z) es −∞: escríbela con los logits, sin calcular la probabilidad",
+        ),
+        Misconception(
+            "clipped",
+            lambda z, y: _from_probabilities(z, y, torch.sigmoid(z).clamp(1e-7, 1 - 1e-7)),
+            "recortas la probabilidad para que el logaritmo no se vaya a infinito: así un error "
+            "enorme cuesta lo mismo que uno grande y deja de dar gradiente; usa los logits",
+        ),
+        Misconception(
+            "no_sigmoid",
+            lambda z, y: -(y * z + (1 - y) * (1 - z)).mean(),
+            "usas el logit como si ya fuera un logaritmo de probabilidad: falta log σ(z)",
+        ),
+        Misconception(
+            "only_positives",
+            _only_ones,
+            "falta la mitad de la fórmula: las etiquetas 0 también cuestan, con log(1 − σ(z))",
+        ),
+        Misconception(
+            "sum",
+            lambda z, y: F.binary_cross_entropy_with_logits(z, y, reduction="sum"),
+            "es la suma: se pide la media, para que la pérdida no crezca con el tamaño del lote",
+        ),
+        Misconception(
+            "sign",
+            lambda z, y: -binary_cross_entropy(z, y),
+            "el signo está al revés: entrenar con eso busca la peor respuesta",
+        ),
+        Misconception(
+            "softmax",
+            lambda z, y: -(y * F.log_softmax(z, dim=-1)).sum(dim=-1).mean(),
+            "eso es la entropía cruzada con softmax, donde las clases compiten; aquí cada logit es "
+            "una pregunta de sí o no, con su sigmoide",
+        ),
+        Misconception(
+            "swapped_labels",
+            lambda z, y: binary_cross_entropy(z, 1 - y),
+            "las etiquetas están cambiadas: con y = 1 el costo es −log σ(z)",
+        ),
+    ),
+)
+
+
+# 4 · Una bolsa de palabras
+
+
+def _bag(token_ids, vocab_size, pad_id):
+    counts = F.one_hot(token_ids, vocab_size).sum(dim=-2)
+    counts[..., pad_id] = 0
+    return counts
+
+
+def _bag_cases(rng):
+    cases = []
+    for batch, t, vocab_size, pad_id in ((3, 8, 6, 0), (2, 5, 4, 3), (1, 6, 9, 0)):
+        words = [word for word in range(vocab_size) if word != pad_id]
+        drawn = torch.randint(len(words), (batch, t), generator=rng)
+        ids = torch.tensor(words)[drawn]
+        ids[:, 1] = ids[:, 0]  # una palabra repetida: contar no es lo mismo que marcar
+        ids[0, -2:] = pad_id
+        cases.append((ids, vocab_size, pad_id))
+    return cases
+
+
+def _bag_presence(token_ids, vocab_size, pad_id):
+    return _bag(token_ids, vocab_size, pad_id).clamp(max=1)
+
+
+def _bag_shared(token_ids, vocab_size, pad_id):
+    return _bag(token_ids.flatten(), vocab_size, pad_id)
+
+
+def _bag_frequencies(token_ids, vocab_size, pad_id):
+    counts = _bag(token_ids, vocab_size, pad_id)
+    return counts / counts.sum(dim=-1, keepdim=True)
+
+
+def _bag_dropping(token_ids, vocab_size, pad_id):
+    counts = F.one_hot(token_ids, vocab_size).sum(dim=-2)
+    return torch.cat([counts[..., :pad_id], counts[..., pad_id + 1 :]], dim=-1)
+
+
+def _bag_first_column(token_ids, vocab_size, pad_id):
+    counts = F.one_hot(token_ids, vocab_size).sum(dim=-2)
+    counts[..., 0] = 0
+    return counts
+
+
+BAG_OF_WORDS = Exercise(
+    name="text_classifier.bag_of_words",
+    points=1,
+    reference=_bag,
+    cases=_bag_cases,
+    misconceptions=(
+        Misconception(
+            "counts_the_padding",
+            lambda token_ids, vocab_size, pad_id: F.one_hot(token_ids, vocab_size).sum(dim=-2),
+            "cuentas también el relleno: su columna dice cuánto le faltaba al texto, no qué dice",
+        ),
+        Misconception(
+            "presence",
+            _bag_presence,
+            "marcas qué palabras están, sin contar cuántas veces",
+        ),
+        Misconception(
+            "one_bag_for_all",
+            _bag_shared,
+            "metes todos los textos en la misma bolsa: hace falta una fila por texto",
+        ),
+        Misconception(
+            "frequencies",
+            _bag_frequencies,
+            "divides por el total: se piden las cuentas",
+        ),
+        Misconception(
+            "drops_the_column",
+            _bag_dropping,
+            "quitas la columna del relleno, y así las palabras que siguen cambian de número; "
+            "déjala en cero",
+        ),
+        Misconception(
+            "padding_is_always_zero",
+            _bag_first_column,
+            "supones que el relleno es siempre el 0: usa `pad_id`",
+        ),
+    ),
+)
+
+
+# 5 · Lo que dice el nombre de un archivo
+
+
+def _read_name(path):
+    folder, file = path.split("/")[-2:]
+    number, rating = file.removesuffix(".txt").split("_")
+    return {"neg": 0, "pos": 1}[folder], int(number), int(rating)
+
+
+def _name_cases(rng):
+    """Rutas como las de IMDB: cortas y largas, con y sin raíz, positivas y negativas."""
+    cases = []
+    for root, split, label in (
+        ("aclImdb/", "train", "pos"),
+        ("", "test", "neg"),
+        ("datos/positivas/", "test", "neg"),
+        ("aclImdb/", "test", "pos"),
+    ):
+        number = int(torch.randint(100, 12_500, (), generator=rng))
+        rating = int(torch.randint(4, (), generator=rng)) + (7 if label == "pos" else 1)
+        cases.append((f"{root}{split}/{label}/{number}_{rating}.txt",))
+    return [*cases, ("aclImdb/train/pos/81_10.txt",)]
+
+
+def _name_with(change):
+    return lambda path: change(path, *_read_name(path))
+
+
+READ_NAME = Exercise(
+    name="text_classifier.read_name",
+    points=1,
+    reference=_read_name,
+    cases=_name_cases,
+    misconceptions=(
+        Misconception(
+            "searches_the_whole_path",
+            _name_with(lambda path, label, number, rating: (int("pos" in path), number, rating)),
+            "buscas «pos» en toda la ruta, y puede estar en otra carpeta: la etiqueta es la "
+            "carpeta que contiene al archivo",
+        ),
+        Misconception(
+            "first_digit",
+            _name_with(lambda path, label, number, rating: (label, number, int(str(rating)[0]))),
+            "tomas un solo dígito de la nota: la más alta tiene dos",
+        ),
+        Misconception(
+            "swapped",
+            _name_with(lambda path, label, number, rating: (label, rating, number)),
+            "el número va antes del guion bajo y la nota, después",
+        ),
+        Misconception(
+            "split_as_label",
+            _name_with(lambda path, label, *rest: (int("train" in path), *rest)),
+            "«train» y «test» dicen en qué parte está la reseña, no si es buena",
+        ),
+        Misconception(
+            "texts_not_numbers",
+            _name_with(lambda path, label, number, rating: (label, str(number), str(rating))),
+            "devuelves textos: el número y la nota son enteros",
+        ),
+        Misconception(
+            "inverted",
+            _name_with(lambda path, label, number, rating: (1 - label, number, rating)),
+            "la etiqueta está al revés: «pos» es 1",
+        ),
+    ),
+)
+
+
+# 6 · Encuentra el error: un clasificador que mira el relleno
+
+
+def _attend(X, W_q, W_k, W_v, mask):
+    scores = (X @ W_q) @ (X @ W_k).mT / math.sqrt(W_q.shape[-1])
+    scores = scores.masked_fill(~mask, -1e9)
+    return torch.softmax(scores, dim=-1) @ (X @ W_v)
+
+
+def _classify(X, visible, W_q, W_k, W_v, W, b):
+    H = _attend(X, W_q, W_k, W_v, visible.unsqueeze(-2))
+    return max_pool(H, visible) @ W + b
+
+
+def _classify_with(mask, pool=max_pool):
+    def implementation(X, visible, W_q, W_k, W_v, W, b):
+        H = _attend(X, W_q, W_k, W_v, mask(visible))
+        return pool(H, visible) @ W + b
+
+    return implementation
+
+
+def _classify_cases(rng):
+    def parameters(d, d_k, d_v):
+        return (
+            *(_randn(rng, d, n) for n in (d_k, d_k, d_v)),
+            _randn(rng, d_v, 2),
+            _randn(rng, 2),
+        )
+
+    # Con entradas negativas y W_v positiva, los estados son negativos: un cero ganaría el máximo.
+    W_q, W_k, W_v, *output = parameters(4, 4, 3)
+    negative = (W_q, W_k, W_v.abs(), *output)
+    return [
+        (_randn(rng, 2, 5, 3), _visible([5, 2], 5), *parameters(3, 2, 4)),
+        (-_randn(rng, 3, 4, 4).abs(), _visible([1, 4, 3], 4), *negative),
+    ]
+
+
+def _keys(visible):
+    return visible.unsqueeze(-2)
+
+
+def _queries(visible):
+    return visible.unsqueeze(-1)
+
+
+CLASSIFIER_BUG = Exercise(
+    name="text_classifier.classifier_bug",
+    points=2,
+    reference=_classify,
+    cases=_classify_cases,
+    gradient=True,
+    tolerance=TOLERANCE,
+    misconceptions=(
+        Misconception(
+            "still_hides_queries",
+            _classify_with(_queries),
+            "las palabras reales siguen mirando el relleno: en la atención falta la máscara, u "
+            "oculta filas (consultas); lo que se oculta son columnas (claves)",
+        ),
+        Misconception(
+            "inverted_mask",
+            _classify_with(lambda visible: ~_keys(visible)),
+            "la máscara de la atención quedó al revés: solo se ve el relleno",
+        ),
+        Misconception(
+            "pools_the_padding",
+            _classify_with(_keys, lambda H, visible: H.amax(dim=-2)),
+            "la atención ya está bien, pero ahora el máximo incluye el relleno: también sus "
+            "posiciones tienen un estado",
+        ),
+        Misconception(
+            "hides_both_in_pooling",
+            _classify_with(_keys, lambda H, visible: (H * _queries(visible)).amax(dim=-2)),
+            "la atención ya está bien, pero el máximo ve ceros en el relleno, y ganan a los "
+            "valores negativos",
+        ),
+        Misconception(
+            "mean",
+            _classify_with(_keys, mean_pool),
+            "la atención ya está bien, pero cambiaste el máximo por la media; ese no era el error",
+        ),
+    ),
+)
+
+
+EXERCISES = (
+    MAX_POOL,
+    MEAN_POOL,
+    BINARY_CROSS_ENTROPY,
+    BAG_OF_WORDS,
+    READ_NAME,
+    CLASSIFIER_BUG,
+)
