@@ -19,7 +19,7 @@ SENTENCE = "Pela la papa."
 LEARNT_FROM = "la papa, pela la papa, tapa la papa"
 NUM_MERGES = 5
 
-TABLE = np.array([[0.2, -1.0], [0.9, 0.4], [-0.5, 0.7], [1.1, 0.5], [0.0, -0.3]])
+TABLE = np.array([[0.2, -1.0], [0.9, 0.4], [-0.5, 0.7], [1.2, 0.9], [0.0, -0.3]])
 NAMES = ("la", "papa", "pela", "yuca", ".")
 CHOSEN = (2, 0, 1)
 
