@@ -1,0 +1,93 @@
+"""Diagramas del capítulo del clasificador: la red de arriba abajo, y el máximo sin el relleno."""
+
+from __future__ import annotations
+
+from book._figures.kit import Figure
+
+WORDS = ("No", "quedó", "nada", "soso", "<pad>")
+STATES = (
+    (-0.2, 0.9, -1.1),
+    (0.4, 0.1, -0.6),
+    (-0.5, 1.6, -0.3),
+    (0.3, -0.7, -2.0),
+    (1.9, 0.8, 0.5),
+)
+HIDDEN = ((False,) * 3,) * 4 + ((True,) * 3,)
+SUMMARY = (0.4, 1.6, -0.3)
+
+
+def classifier_whole() -> Figure:
+    fig = Figure(
+        "classifier_whole",
+        title="El clasificador: un codificador, un resumen y una capa lineal",
+        desc="De arriba abajo: el texto «No quedó nada soso», con una posición de relleno, pasa "
+        "por la tabla de incrustaciones, suma su posición y atraviesa N capas de codificador. De "
+        "la matriz de estados, sin la fila del relleno, queda el máximo de cada columna; una capa "
+        "lineal da dos puntuaciones: negativa y positiva.",
+        height=664,
+    )
+    cx = 150
+    fig.text(cx, 16, "«No quedó nada soso <pad>»", size=fig.small)
+    table = fig.block(cx, 40, "Incrustación", "embedding", w=176, h=34)
+    fig.arrow((cx, 26), table.n)
+    plus = fig.positional_sum(cx, 96, side="w")
+    fig.arrow(table.s, plus.n)
+    layer = fig.encoder_layer(cx, 124)
+    fig.line(plus.s, layer.n)
+    fig.times(layer.panel, "N", side="e")
+    states = fig.grid(
+        cx - 66, 380, 5, 4, "output", cell=(33, 18), hidden=((False,) * 4,) * 4 + ((True,) * 4,)
+    )
+    fig.arrow(layer.s, states.n)
+    fig.tall_axis(states, "t", side="w")
+    fig.text(
+        states.right + 14, states.cy, "$H$: un estado\npor posición", anchor="start", size=fig.small
+    )
+    pool = fig.block(cx, 498, "Máximo por columna", w=176, h=32)
+    fig.arrow(states.s, pool.n)
+    fig.text(pool.right + 10, pool.cy, "sin el relleno", anchor="start", size=fig.small)
+    summary = fig.grid(cx - 66, 550, 1, 4, "output", cell=(33, 20))
+    fig.arrow(pool.s, summary.n)
+    fig.text(
+        summary.right + 14, summary.cy, "$r$: un vector por texto", anchor="start", size=fig.small
+    )
+    linear = fig.block(cx, 590, "Capa lineal", "linear", w=176, h=32)
+    fig.arrow(summary.s, linear.n)
+    fig.arrow(linear.s, (cx, 638))
+    fig.text(cx, 652, "negativa −2.1 · positiva 2.3", size=fig.small, bold=True)
+    return fig
+
+
+def max_over_positions() -> Figure:
+    fig = Figure(
+        "max_over_positions",
+        title="El máximo de cada columna, sin contar el relleno",
+        desc="Una matriz de cinco posiciones por tres coordenadas. La quinta fila es relleno y "
+        "está rayada. Debajo, el mayor valor de cada columna entre las cuatro primeras filas: 0.4, "
+        "1.6 y −0.3.",
+        height=258,
+    )
+    states = fig.tokens(
+        150,
+        36,
+        WORDS,
+        3,
+        "output",
+        axes=("t", "d_{'model'}"),
+        cell=(62, 28),
+        values=STATES,
+        digits=1,
+        hidden=HIDDEN,
+    )
+    summary = fig.grid(150, 216, 1, 3, "output", cell=(62, 30), values=(SUMMARY,), digits=1)
+    for j in range(3):
+        x = 150 + 62 * (j + 0.5)
+        fig.arrow((x, states.bottom + 4), (x, summary.y))
+    fig.text(142, summary.cy, "$r$", anchor="end")
+    fig.text(
+        summary.right + 12, summary.cy, "el mayor de\ncada columna", anchor="start", size=fig.small
+    )
+    return fig
+
+
+FIGURES = (classifier_whole, max_over_positions)
