@@ -1,0 +1,117 @@
+"""Diagramas del capítulo de normalización: sobre qué eje va y en qué lugar del bloque."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from book._figures.kit import Box, Figure
+
+WORDS = ("Pela", "la", "papa")
+# Los del capítulo: tres palabras de cuatro coordenadas.
+INPUTS = np.array([[1.0, 1, 5, 5], [0, 4, 0, 4], [2, 2, 2, 10]])
+DIRECT = 4.0  # grosor del camino directo, el que importa en estos dibujos
+
+
+def norm_placements() -> Figure:
+    fig = Figure(
+        "norm_placements",
+        title="Tres lugares para la norma: post, pre y sándwich",
+        desc="Tres columnas. En post, la entrada se suma a la salida de la subcapa y la suma se "
+        "normaliza: el camino directo atraviesa la norma. En pre, la norma va antes de la subcapa, "
+        "y en sándwich, antes y después: el camino directo llega intacto a la salida.",
+        height=452,
+    )
+    columns = (
+        (80, "post", ("Subcapa $f$", "+", "Norma")),
+        (240, "pre", ("Norma", "Subcapa $f$", "+")),
+        (400, "sándwich", ("Norma", "Subcapa $f$", "Norma′", "+")),
+    )
+    for cx, name, parts in columns:
+        fig.text(cx, 16, name, bold=True)
+        _column(fig, cx + 14, parts)
+    notes = (
+        "la norma corta el\ncamino directo",
+        "el camino directo\nllega intacto",
+        "intacto, y con la\nrama acotada",
+    )
+    for (cx, _, _), note in zip(columns, notes, strict=True):
+        fig.text(cx, 430, note, size=fig.small)
+    return fig
+
+
+def _column(fig: Figure, cx: float, parts: tuple[str, ...]) -> None:
+    """Una colocación, de arriba abajo, con su camino directo en trazo grueso."""
+    x = fig.column(cx, 34, "input", count=2, cell=(34, 17))
+    fork, top = 84, 104
+    fig.line(x.s, (cx, fork), width=DIRECT)
+    above: tuple[float, float] = (cx, fork)
+    side = cx - 66
+    joined = False
+    for part in parts:
+        if part == "+":
+            piece = fig.disc(cx, top + 15, "+")
+            fig.line((cx, fork), (side, fork), (side, piece.cy), width=DIRECT)
+            fig.arrow((side, piece.cy), piece.w_, width=DIRECT)
+            step = 52
+        else:
+            kind = "attention" if part.startswith("Sub") else "norm"
+            height = 44 if kind == "attention" else 34
+            piece = fig.block(cx, top, part, kind, w=104, h=height, size=fig.small)
+            step = height + 22
+        fig.arrow(above, piece.n, width=DIRECT if joined else 1.5)
+        joined = part == "+"  # en post, la norma que sigue a la suma corta el camino
+        above, top = piece.s, top + step
+    y = fig.column(cx, 360, "output", count=2, cell=(34, 17))
+    fig.arrow(above, y.n, width=DIRECT if joined else 1.5)
+    fig.text(x.right + 10, x.cy, "$x$", anchor="start")
+    fig.text(y.right + 10, y.cy, "$y$", anchor="start")
+
+
+def norm_axes() -> Figure:
+    centred = INPUTS - INPUTS.mean(axis=1, keepdims=True)
+    by_word = centred / INPUTS.std(axis=1, keepdims=True)
+    by_column = (INPUTS - INPUTS.mean(axis=0)) / INPUTS.std(axis=0)
+    fig = Figure(
+        "norm_axes",
+        title="Normalizar por palabra o por coordenada",
+        desc="La misma matriz de tres palabras por cuatro coordenadas, normalizada de dos maneras. "
+        "La normalización de capa trata cada fila, una palabra, por su cuenta; la normalización "
+        "por lotes trata cada columna, una coordenada de todas las palabras.",
+        height=410,
+    )
+    cell = (46, 28)
+    x = fig.tokens(152, 34, WORDS, 4, "input", values=INPUTS, digits=0, cell=cell)
+    fig.text(x.cx, 16, "$X$: una fila por palabra", size=fig.small)
+    pairs = (
+        (132, "de capa: cada fila", by_word, True),
+        (364, "por lotes: cada columna", by_column, False),
+    )
+    for cx, label, values, rows in pairs:
+        op = fig.op(cx - 108, 176, 216, 52, f"normalización\n{label}", size=fig.small)
+        fig.arrow(
+            (x.cx + (-60 if rows else 60), x.bottom),
+            (x.cx + (-60 if rows else 60), 146),
+            (cx, 146),
+            op.n,
+        )
+        grid = fig.grid(cx - 92, 262, 3, 4, "output", values=values, cell=cell)
+        fig.arrow(op.s, grid.n)
+        _outline(fig, grid, rows)
+        note = (
+            "cada fila: media 0\ny desviación 1"
+            if rows
+            else "cada columna: media 0\ny desviación 1"
+        )
+        fig.text(cx, grid.bottom + 34, note, size=fig.small)
+    return fig
+
+
+def _outline(fig: Figure, box: Box, rows: bool) -> None:
+    """Enmarca la primera fila o la primera columna: lo que se normaliza junto."""
+    right = box.right if rows else box.x + box.w / 4
+    bottom = box.y + box.h / 3 if rows else box.bottom
+    corners = ((box.x, box.y), (right, box.y), (right, bottom), (box.x, bottom))
+    fig.line(*corners, (box.x, box.y - 1.2), width=3)
+
+
+FIGURES = (norm_placements, norm_axes)
