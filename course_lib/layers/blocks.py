@@ -31,7 +31,7 @@ class EncoderBlock(nn.Module):
         bias: con False, ni proyecciones ni normalizaciones tienen sesgo.
         residual: las opciones de `Residual`: placement, norm y dropout (el de cada subcapa).
 
-    Fuente: Vaswani et al. (2017), §3.1 y fig. 1; capítulo `encoder`.
+    Fuente: Vaswani et al. (2017), §3.1 y fig. 1; ecuación `eq-add-norm` del capítulo `encoder`.
     """
 
     def __init__(

@@ -30,7 +30,8 @@ class FeedForward(nn.Module):
         ValueError: si un ancho no es positivo, la activación no existe o dropout no está
             en [0, 1).
 
-    Fuente: Vaswani et al. (2017), §3.3; Hendrycks y Gimpel (2016) para «gelu»; capítulo `encoder`.
+    Fuente: Vaswani et al. (2017), §3.3; Hendrycks y Gimpel (2016) para «gelu»; ecuación
+    `eq-feed-forward` del capítulo `encoder`.
     """
 
     def __init__(

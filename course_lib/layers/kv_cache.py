@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Heads = Float[Tensor, "batch heads t d_k"]
@@ -97,3 +97,31 @@ class KeyValueCache:
                     f"{name}: se esperaba la forma {tuple(expected)}, salvo en el tiempo, y "
                     f"llegó {tuple(X.shape)}. ¿Cambió el lote? Elige sus filas con select."
                 )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DecoderState:
+    """Lo que un decodificador necesita para seguir: el origen ya proyectado y sus cachés.
+
+    Argumentos:
+        caches: claves y valores de lo ya escrito, una por bloque.
+        memory: claves y valores del origen, un par por bloque.
+        visible: qué posiciones del origen no son relleno.
+    """
+
+    caches: tuple[KeyValueCache, ...]
+    memory: tuple[tuple[Tensor, Tensor], ...]
+    visible: Bool[Tensor, "batch 1 t_source"]
+
+    @property
+    def length(self) -> int:
+        """Cuántos tokens van escritos."""
+        return self.caches[0].length
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "DecoderState":
+        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
+        return DecoderState(
+            tuple(cache.select(rows) for cache in self.caches),
+            tuple((K[rows], V[rows]) for K, V in self.memory),
+            self.visible[rows],
+        )

@@ -28,7 +28,7 @@ class RMSNorm(nn.Module):
     Errores:
         ValueError: si d_model o eps no son positivos.
 
-    Fuente: Zhang y Sennrich (2019), §4; capítulo `normalization`.
+    Fuente: Zhang y Sennrich (2019), §4; ecuación `eq-rms-norm` del capítulo `normalization`.
     """
 
     def __init__(self, d_model: int, eps: float = 1e-6) -> None:
@@ -67,7 +67,7 @@ class Residual(nn.Module):
         ValueError: si una opción no existe o dropout no está en [0, 1).
 
     Fuente: Vaswani et al. (2017), §3.1 y §5.4 (post); Xiong et al. (2020), fig. 1 (pre);
-    Ding et al. (2021), §2.2 (sandwich); capítulo `normalization`.
+    Ding et al. (2021), §2.4 (sandwich); ecuación `eq-placements` del capítulo `normalization`.
     """
 
     def __init__(

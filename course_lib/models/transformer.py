@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.blocks import Decoder, Encoder
 from course_lib.layers.embeddings import POSITIONS, InputEmbedding
 from course_lib.layers.encoder_decoder import AttentionWeights, EncoderDecoder
 from course_lib.layers.feed_forward import ACTIVATIONS
-from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.layers.kv_cache import DecoderState, KeyValueCache
 from course_lib.layers.normalization import NORMS, PLACEMENTS, require_option
 from course_lib.primitives.masks import padding_mask
 
@@ -90,10 +90,6 @@ class TransformerConfig:
                 f"Se esperaba d_model divisible entre num_heads y llegó {self.d_model} entre "
                 f"{self.num_heads}: cada cabeza recibe d_model / num_heads columnas."
             )
-        if self.positions == "sinusoidal" and self.d_model % 2:
-            raise ValueError(
-                f"d_model: las posiciones sinusoidales piden un ancho par y llegó {self.d_model}."
-            )
         if not 0.0 <= self.dropout < 1.0:
             raise ValueError(f"dropout: se esperaba estar en [0, 1) y llegó {self.dropout}.")
 
@@ -108,34 +104,6 @@ class TransformerConfig:
             raise ValueError(
                 f"pad_id = {self.pad_id} no cabe en source_vocab = {self.source_vocab}."
             )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DecoderState:
-    """Lo que hace falta para seguir escribiendo: el origen ya proyectado y las cachés.
-
-    Argumentos:
-        caches: claves y valores de lo ya escrito, una por bloque.
-        memory: claves y valores del origen, un par por bloque.
-        visible: qué posiciones del origen no son relleno.
-    """
-
-    caches: tuple[KeyValueCache, ...]
-    memory: tuple[tuple[Tensor, Tensor], ...]
-    visible: Bool[Tensor, "batch 1 t_source"]
-
-    @property
-    def length(self) -> int:
-        """Cuántos tokens van escritos."""
-        return self.caches[0].length
-
-    def select(self, rows: Int[Tensor, " rows"]) -> "DecoderState":
-        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
-        return DecoderState(
-            tuple(cache.select(rows) for cache in self.caches),
-            tuple((K[rows], V[rows]) for K, V in self.memory),
-            self.visible[rows],
-        )
 
 
 class Transformer(nn.Module):
