@@ -1,0 +1,783 @@
+"""Ejercicios del tema Traductor: cómo se entrena y cómo escribe, con sus errores frecuentes.
+
+Las referencias se escriben con PyTorch: `checks` no importa `training` ni `decoding`. Una prueba
+las compara con las funciones de la biblioteca.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from course_lib.grading.exercise import Exercise, Misconception
+
+# 1 · Forzado del profesor
+
+PAD, START, END = 0, 1, 2
+
+
+def _teacher_forcing(target, pad_id):
+    labels = target[:, 1:]
+    return target[:, :-1], labels, labels != pad_id
+
+
+def _sentences(rng, rows, length, vocab, pad_id):
+    """Oraciones de largos distintos, con comienzo, fin y relleno."""
+    target = torch.full((rows, length), pad_id)
+    for row in range(rows):
+        words = length - 2 if row == 0 else int(torch.randint(1, length - 2, (1,), generator=rng))
+        target[row, 0], target[row, words + 1] = START, END
+        target[row, 1 : words + 1] = torch.randint(3, vocab, (words,), generator=rng)
+    return target
+
+
+def _teacher_cases(rng):
+    return [
+        (_sentences(rng, 3, 7, 20, PAD), PAD),
+        (_sentences(rng, 1, 5, 9, PAD), PAD),
+        (_sentences(rng, 4, 6, 30, 30), 30),
+    ]
+
+
+def _teacher_with(inputs, labels, counted=lambda inputs, labels, pad_id: labels != pad_id):
+    """Otra manera de repartir la oración entre lo que entra y lo que se responde."""
+
+    def implementation(target, pad_id):
+        x, y = inputs(target), labels(target)
+        return x, y, counted(x, y, pad_id)
+
+    return implementation
+
+
+def _all_but_last(target):
+    return target[:, :-1]
+
+
+def _all_but_first(target):
+    return target[:, 1:]
+
+
+TEACHER_FORCING = Exercise(
+    name="translator.teacher_forcing",
+    points=1,
+    reference=_teacher_forcing,
+    cases=_teacher_cases,
+    misconceptions=(
+        Misconception(
+            "no_shift",
+            _teacher_with(_all_but_last, _all_but_last),
+            "lo que entra y lo que se responde son lo mismo: el modelo solo tendría que copiar el "
+            "token que está leyendo",
+        ),
+        Misconception(
+            "copies_everything",
+            _teacher_with(lambda t: t, lambda t: t),
+            "no desplazas nada: entra la oración entera y se pide la oración entera",
+        ),
+        Misconception(
+            "swapped",
+            _teacher_with(_all_but_first, _all_but_last),
+            "están intercambiados: en cada posición se pediría el token anterior, que ya se conoce",
+        ),
+        Misconception(
+            "rolled",
+            _teacher_with(lambda t: t.roll(1, dims=1), lambda t: t),
+            "roll da la vuelta: el último token aparece delante del comienzo",
+        ),
+        Misconception(
+            "counts_the_padding",
+            _teacher_with(
+                _all_but_last, _all_but_first, lambda x, y, pad: torch.ones_like(y, dtype=bool)
+            ),
+            "cuentas también el relleno: el modelo aprendería a predecirlo, y en un lote con "
+            "oraciones cortas sería casi toda la pérdida",
+        ),
+        Misconception(
+            "counts_by_input",
+            _teacher_with(_all_but_last, _all_but_first, lambda x, y, pad: x != pad),
+            "qué posiciones cuentan lo dice lo que hay que responder; con la entrada, la que lee "
+            "el fin contaría, y su respuesta es relleno",
+        ),
+        Misconception(
+            "inverted",
+            _teacher_with(_all_but_last, _all_but_first, lambda x, y, pad: y == pad),
+            "marcas el relleno; True es lo que cuenta",
+        ),
+    ),
+)
+
+
+# 2 · Suavizado de etiquetas
+
+
+def _label_smoothing(logits, targets, epsilon, pad_id):
+    return F.cross_entropy(logits, targets, label_smoothing=epsilon, ignore_index=pad_id)
+
+
+def _smoothing_cases(rng):
+    cases = []
+    for rows, vocab, epsilon, pad in ((6, 5, 0.1, 0), (9, 12, 0.3, 0), (4, 7, 0.0, 6)):
+        logits = 2 * torch.randn(rows, vocab, generator=rng, dtype=torch.float64)
+        targets = torch.randint(1, vocab - 1, (rows,), generator=rng)
+        targets[-2:] = pad
+        cases.append((logits, targets, epsilon, pad))
+    return cases
+
+
+def _smoothed(right, others):
+    """Con cuánto cuentan el token correcto y cada uno de los demás, según ε y el vocabulario."""
+
+    def implementation(logits, targets, epsilon, pad_id):
+        log_p = torch.log_softmax(logits, -1)
+        vocab = logits.shape[-1]
+        weights = torch.full_like(log_p, others(epsilon, vocab))
+        weights.scatter_(-1, targets[:, None], right(epsilon, vocab))
+        return -(weights * log_p).sum(-1)[targets != pad_id].mean()
+
+    return implementation
+
+
+def _smoothing_reduced(reduce):
+    def implementation(logits, targets, epsilon, pad_id):
+        options = {"label_smoothing": epsilon, "reduction": "none"}
+        rows = F.cross_entropy(logits, targets, ignore_index=pad_id, **options)
+        return reduce(rows)
+
+    return implementation
+
+
+def _log_of_mean(logits, targets, epsilon, pad_id):
+    kept = targets != pad_id
+    p = torch.softmax(logits[kept], -1)
+    right = p.gather(-1, targets[kept][:, None]).squeeze(-1)
+    return -((1 - epsilon) * right + epsilon * p.mean(-1)).log().mean()
+
+
+LABEL_SMOOTHING = Exercise(
+    name="translator.label_smoothing",
+    points=2,
+    reference=_label_smoothing,
+    cases=_smoothing_cases,
+    gradient=True,
+    misconceptions=(
+        Misconception(
+            "no_smoothing",
+            _smoothed(lambda e, v: 1.0, lambda e, v: 0.0),
+            "es la entropía cruzada sin suavizar: ε no interviene",
+        ),
+        Misconception(
+            "right_token_whole",
+            _smoothed(lambda e, v: 1.0, lambda e, v: e / v),
+            "el token correcto conserva todo su peso y además repartes ε: las etiquetas suavizadas "
+            "deben sumar 1",
+        ),
+        Misconception(
+            "only_the_others",
+            _smoothed(lambda e, v: 1 - e, lambda e, v: e / (v - 1)),
+            "repartes ε solo entre los tokens equivocados; aquí se reparte entre todo el "
+            "vocabulario, y el correcto también recibe su parte",
+        ),
+        Misconception(
+            "epsilon_each",
+            _smoothed(lambda e, v: 1 - e, lambda e, v: e),
+            "cada token recibe ε entero: ese ε se reparte, así que falta dividir por el tamaño del "
+            "vocabulario",
+        ),
+        Misconception(
+            "counts_padding",
+            lambda logits, targets, epsilon, pad_id: F.cross_entropy(
+                logits, targets, label_smoothing=epsilon
+            ),
+            "el relleno también cuenta: quita sus filas antes de promediar",
+        ),
+        Misconception(
+            "divides_by_everything",
+            _smoothing_reduced(lambda rows: rows.mean()),
+            "anulas las filas de relleno, pero al promediar divides también por ellas: la pérdida "
+            "baja solo porque hay más relleno",
+        ),
+        Misconception(
+            "sums",
+            _smoothing_reduced(lambda rows: rows.sum()),
+            "sumas las filas en lugar de promediarlas: la pérdida, y con ella el paso, crecería "
+            "con el tamaño del lote",
+        ),
+        Misconception(
+            "log_of_mean",
+            _log_of_mean,
+            "suavizas las predicciones y no las etiquetas: el promedio con la uniforme va fuera "
+            "del logaritmo",
+        ),
+    ),
+)
+
+
+# 3 · Calentamiento
+
+
+def _warmup(step, d_model, warmup):
+    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+
+
+def _warmup_cases(rng):
+    cases = []
+    for d_model, warmup in ((512, 4000), (64, 100)):
+        early, late = (int(torch.randint(1, warmup, (1,), generator=rng)) for _ in range(2))
+        cases += [(step, d_model, warmup) for step in (1, early, warmup, warmup + late)]
+    return cases
+
+
+WARMUP = Exercise(
+    name="translator.warmup",
+    points=1,
+    reference=_warmup,
+    cases=_warmup_cases,
+    tolerance=1e-9,
+    misconceptions=(
+        Misconception(
+            "maximum",
+            lambda s, d, w: d**-0.5 * max(s**-0.5, s * w**-1.5),
+            "tomas el mayor de los dos términos: la tasa empezaría altísima, bajaría hasta el paso "
+            "del calentamiento y después crecería sin fin",
+        ),
+        Misconception(
+            "never_decays",
+            lambda s, d, w: d**-0.5 * s * w**-1.5,
+            "solo sube: falta el término que, después del calentamiento, baja como la raíz inversa",
+        ),
+        Misconception(
+            "no_warmup",
+            lambda s, d, w: d**-0.5 * s**-0.5,
+            "solo baja: falta el término lineal del calentamiento, y el primer paso sería el mayor",
+        ),
+        Misconception(
+            "no_width",
+            lambda s, d, w: min(s**-0.5, s * w**-1.5),
+            "falta el ancho: la tasa se multiplica por la raíz inversa de d_model",
+        ),
+        Misconception(
+            "width_grows",
+            lambda s, d, w: d**0.5 * min(s**-0.5, s * w**-1.5),
+            "la tasa crece con el ancho: revisa el signo del exponente de d_model",
+        ),
+        Misconception(
+            "counts_from_zero",
+            lambda s, d, w: _warmup(s + 1, d, w),
+            "el primer paso ya es el 1: no le sumes otro",
+        ),
+        Misconception(
+            "wrong_slope",
+            lambda s, d, w: d**-0.5 * min(s**-0.5, s / w),
+            "los dos términos deben encontrarse en s = warmup; con tu pendiente se cruzan antes, y "
+            "la tasa máxima no depende del calentamiento como debe",
+        ),
+    ),
+)
+
+
+# 4 · Penalización por longitud
+
+
+def _scores(log_probabilities, lengths, alpha):
+    return log_probabilities / ((5 + lengths) / 6) ** alpha
+
+
+def _scores_cases(rng):
+    def draw(n, alpha):
+        log_p = -8 * torch.rand(n, generator=rng, dtype=torch.float64) - 0.5
+        return log_p, torch.randint(1, 30, (n,), generator=rng), alpha
+
+    return [draw(5, 0.6), draw(3, 1.0), draw(4, 0.0), draw(4, 0.3)]
+
+
+SCORES = Exercise(
+    name="translator.length_penalty",
+    points=1,
+    reference=_scores,
+    cases=_scores_cases,
+    gradient=True,
+    misconceptions=(
+        Misconception(
+            "multiplies",
+            lambda log_p, n, a: log_p * ((5 + n) / 6) ** a,
+            "multiplicas en lugar de dividir: log P es negativo, y así las largas quedan todavía "
+            "peor",
+        ),
+        Misconception(
+            "not_normalised",
+            lambda log_p, n, a: log_p,
+            "es log P sin corregir: las cortas ganan solo por serlo",
+        ),
+        Misconception(
+            "power_of_the_length",
+            lambda log_p, n, a: log_p / n**a,
+            "divides por n^α, que es la penalización de otras bibliotecas; esta suma 5 a la "
+            "longitud y divide por 6, para que con un token no cambie nada",
+        ),
+        Misconception(
+            "no_denominator",
+            lambda log_p, n, a: log_p / (5.0 + n) ** a,
+            "falta el 6^α del denominador: con un solo token, lp debe valer 1",
+        ),
+        Misconception(
+            "power_inside",
+            lambda log_p, n, a: log_p / ((5 + n**a) / 6),
+            "el exponente α es de toda la suma 5 + n, no solo de n",
+        ),
+        Misconception(
+            "probability",
+            lambda log_p, n, a: log_p.exp() / ((5 + n) / 6) ** a,
+            "divides la probabilidad; lo que se divide es su logaritmo",
+        ),
+    ),
+)
+
+
+# 5 · Un paso del haz
+
+
+def _beam_step(totals, log_p, beam_size):
+    best = (totals[:, None] + log_p).flatten().topk(beam_size)
+    return best.values, best.indices // log_p.shape[1], best.indices % log_p.shape[1]
+
+
+def _step_cases(rng):
+    def draw(hypotheses, vocab, beam_size):
+        totals = -3 * torch.rand(hypotheses, generator=rng, dtype=torch.float64)
+        log_p = 2 * torch.randn(hypotheses, vocab, generator=rng, dtype=torch.float64)
+        # Una hipótesis clara, con dos continuaciones buenas, y las demás detrás.
+        totals[0], log_p[0, :2] = -0.1, 6.0 + torch.rand(2, generator=rng, dtype=torch.float64)
+        return totals, torch.log_softmax(log_p, -1), beam_size
+
+    return [draw(3, 8, 3), draw(1, 5, 4), draw(4, 6, 2), draw(2, 9, 5)]
+
+
+def _flat_step(combine, divide=lambda i, hypotheses, vocab: (i // vocab, i % vocab)):
+    def implementation(totals, log_p, beam_size):
+        combined = combine(totals, log_p)
+        best = combined.flatten().topk(beam_size)
+        return best.values, *divide(best.indices, *log_p.shape)
+
+    return implementation
+
+
+def _added(totals, log_p):
+    return totals[:, None] + log_p
+
+
+def _best_of_each(totals, log_p, beam_size):
+    values, tokens = (totals[:, None] + log_p).max(-1)
+    order = values.argsort(descending=True)[:beam_size]
+    return values[order], order, tokens[order]
+
+
+def _worst(totals, log_p, beam_size):
+    best = _added(totals, log_p).flatten().topk(beam_size, largest=False)
+    return best.values, best.indices // log_p.shape[1], best.indices % log_p.shape[1]
+
+
+def _only_the_first(totals, log_p, beam_size):
+    best = (totals[0] + log_p[0]).topk(beam_size)
+    return best.values, torch.zeros_like(best.indices), best.indices
+
+
+BEAM_STEP = Exercise(
+    name="translator.beam_step",
+    points=2,
+    reference=_beam_step,
+    cases=_step_cases,
+    misconceptions=(
+        Misconception(
+            "forgets_the_past",
+            _flat_step(lambda totals, log_p: log_p),
+            "comparas solo el último token: la probabilidad de una extensión es la del camino "
+            "entero, y a log_p hay que sumarle lo que traía su hipótesis",
+        ),
+        Misconception(
+            "multiplies_logs",
+            _flat_step(lambda totals, log_p: totals[:, None] * log_p),
+            "multiplicas logaritmos: las probabilidades se multiplican, sus logaritmos se suman",
+        ),
+        Misconception(
+            "adds_probabilities",
+            _flat_step(lambda totals, log_p: totals[:, None] + log_p.exp()),
+            "sumas una probabilidad a un logaritmo: deja log_p como está",
+        ),
+        Misconception(
+            "one_per_hypothesis",
+            _best_of_each,
+            "tomas la mejor extensión de cada hipótesis: dos buenas pueden venir de la misma, y "
+            "entonces otra hipótesis no deja ninguna",
+        ),
+        Misconception(
+            "only_the_best_hypothesis",
+            _only_the_first,
+            "extiendes una sola hipótesis: deben competir las extensiones de todas",
+        ),
+        Misconception(
+            "swapped_parent_and_token",
+            _flat_step(_added, lambda i, hypotheses, vocab: (i % vocab, i // vocab)),
+            "el padre y el token están intercambiados: con las filas una detrás de otra, el "
+            "cociente dice la fila y el resto la columna",
+        ),
+        Misconception(
+            "divides_by_the_beam",
+            _flat_step(_added, lambda i, hypotheses, vocab: (i // hypotheses, i % hypotheses)),
+            "cada hipótesis ocupa tantos lugares como tokens tiene el vocabulario: se divide por "
+            "vocab, no por el número de hipótesis",
+        ),
+        Misconception(
+            "the_worst",
+            _worst,
+            "te quedas con las menos probables: log P es negativo, y el mayor es el más cercano a "
+            "cero",
+        ),
+    ),
+)
+
+
+# 6 · La búsqueda entera
+
+
+def _search(
+    log_p,
+    start,
+    end,
+    beam_size,
+    alpha,
+    max_length,
+    *,
+    divisor=lambda n, a: ((5 + n) / 6) ** a,
+    prune=lambda extended, size: sorted(extended, key=lambda e: -e[1])[:size],
+    stays=lambda tokens, end: tokens[-1] != end,
+    first=False,
+    cut_too=False,
+    rank=None,
+):
+    """La búsqueda en haz, con cada decisión separada para que un error pueda cambiarla."""
+    score = rank or (lambda e: e[1] / divisor(len(e[0]), alpha))
+    open_, finished = [([], 0.0)], []
+    for _ in range(max_length):
+        extended = [
+            ([*tokens, y], total + log_p[tokens[-1] if tokens else start, y].item())
+            for tokens, total in open_
+            for y in range(len(log_p))
+        ]
+        best = prune(extended, beam_size)
+        finished += [each for each in best if each[0][-1] == end]
+        open_ = [each for each in best if stays(each[0], end)]
+        if first and finished:
+            break
+    candidates = finished + open_ if cut_too else finished or open_
+    tokens, total = max(candidates, key=score)
+    return tokens, total / divisor(len(tokens), alpha)
+
+
+def _beam_search(log_p, start, end, beam_size, alpha, max_length):
+    return _search(log_p, start, end, beam_size, alpha, max_length)
+
+
+def _searching(**change):
+    return lambda *inputs: _search(*inputs, **change)
+
+
+def _greedily(log_p, start, end, beam_size, alpha, max_length):
+    return _search(log_p, start, end, 1, alpha, max_length)
+
+
+def _best_from_each(extended, size):
+    """Las `size` mejores de cada hipótesis: el haz crece sin freno."""
+    parents = sorted({tuple(tokens[:-1]) for tokens, _ in extended})
+    groups = [[e for e in extended if tuple(e[0][:-1]) == parent] for parent in parents]
+    return [e for group in groups for e in sorted(group, key=lambda e: -e[1])[:size]]
+
+
+def _search_cases(rng):
+    """Tablas al azar, y tres hechas a mano: gana la larga, gana la segunda, no termina ninguna."""
+    shapes = [(5, 2, 0.6, 5), (6, 3, 1.0, 5), (4, 2, 0.0, 4), (6, 2, 1.0, 6), (5, 3, 0.6, 6)]
+    cases = []
+    for vocab, beam_size, alpha, limit in shapes * 3:
+        logits = 2 * torch.randn(vocab, vocab, generator=rng, dtype=torch.float64)
+        cases.append((torch.log_softmax(logits, -1), 0, vocab - 1, beam_size, alpha, limit))
+    jitter = 0.001 * torch.rand(5, 5, generator=rng, dtype=torch.float64)
+    long = torch.full((5, 5), 0.002, dtype=torch.float64) + jitter
+    long[0, 4], long[0, 1] = 0.5, 0.45
+    long[1, 2] = long[2, 3] = long[3, 4] = long[4, 4] = 0.95
+    second = long.clone()
+    second[0, 4], second[0, 1], second[1, 4] = 0.3, 0.65, 0.95
+    endless = long.clone()
+    endless[:, 4] = 1e-6
+    for table, beam_size, alpha, limit in (
+        (long, 2, 1.0, 6),
+        (long, 2, 0.0, 6),
+        (long, 2, 1.0, 3),
+        (second, 2, 0.0, 4),
+        (endless, 2, 0.6, 3),
+    ):
+        log_p = (table / table.sum(-1, keepdim=True)).log()
+        cases.append((log_p, 0, 4, beam_size, alpha, limit))
+    return cases
+
+
+BEAM_SEARCH = Exercise(
+    name="translator.beam_search",
+    points=3,
+    reference=_beam_search,
+    cases=_search_cases,
+    misconceptions=(
+        Misconception(
+            "greedy",
+            _greedily,
+            "es la decodificación voraz: en cada paso queda una sola hipótesis, y deben quedar "
+            "beam_size",
+        ),
+        Misconception(
+            "stops_at_the_first",
+            _searching(first=True),
+            "paras en cuanto termina una: otra hipótesis, abierta todavía, puede acabar con mejor "
+            "puntuación",
+        ),
+        Misconception(
+            "no_length_penalty",
+            _searching(divisor=lambda n, a: 1.0),
+            "comparas log P sin dividirlo por la penalización: α no interviene",
+        ),
+        Misconception(
+            "ranks_by_log_p",
+            _searching(rank=lambda e: e[1]),
+            "devuelves bien la puntuación, pero eliges por log P: gana la más probable, no la de "
+            "mejor puntuación",
+        ),
+        Misconception(
+            "continues_past_the_end",
+            _searching(stays=lambda tokens, end: True),
+            "las hipótesis que terminaron siguen en el haz: ocupan un lugar y se alargan más allá "
+            "del fin",
+        ),
+        Misconception(
+            "cut_ones_compete",
+            _searching(cut_too=True),
+            "una hipótesis que el límite cortó compite con las terminadas: solo cuenta si no "
+            "terminó ninguna",
+        ),
+        Misconception(
+            "counts_the_start",
+            _searching(divisor=lambda n, a: ((5 + n + 1) / 6) ** a),
+            "la longitud cuenta un token de más: el de comienzo no lo escribe el modelo",
+        ),
+        Misconception(
+            "does_not_count_the_end",
+            _searching(divisor=lambda n, a: ((5 + n - 1) / 6) ** a),
+            "la longitud cuenta un token de menos: el de fin también se escribe",
+        ),
+        Misconception(
+            "power_of_the_length",
+            _searching(divisor=lambda n, a: n**a),
+            "divides por n^α: aquí la penalización es (5 + n)^α / 6^α",
+        ),
+        Misconception(
+            "never_prunes",
+            _searching(prune=_best_from_each),
+            "te quedas con beam_size extensiones de cada hipótesis: el haz crece en cada paso; "
+            "deben ser beam_size entre todas",
+        ),
+    ),
+)
+
+
+# 7 · Top-p
+
+
+def _shared_out(kept):
+    return kept / kept.sum(-1, keepdim=True)
+
+
+def _nucleus_keeping(keep, descending=True):
+    """Conserva lo que diga `keep(ordenadas, acumuladas, p)`, y reparte de nuevo."""
+
+    def implementation(probabilities, p):
+        ordered, order = probabilities.sort(dim=-1, descending=descending)
+        kept = ordered * keep(ordered, ordered.cumsum(-1), p)
+        return _shared_out(torch.zeros_like(ordered).scatter(-1, order, kept))
+
+    return implementation
+
+
+_nucleus = _nucleus_keeping(lambda ordered, gathered, p: gathered - ordered < p)
+
+
+def _nucleus_cases(rng):
+    def draw(rows, vocab, p, spread):
+        logits = spread * torch.randn(rows, vocab, generator=rng, dtype=torch.float64)
+        return torch.softmax(logits, -1), p
+
+    shuffled = torch.tensor([0.10, 0.40, 0.04, 0.25, 0.06, 0.15], dtype=torch.float64)
+    # Potencias de dos: la suma llega a p exactamente, y con eso basta.
+    exact = torch.tensor([0.125, 0.5, 0.25, 0.125], dtype=torch.float64)
+    return [
+        (shuffled[torch.randperm(6, generator=rng)][None], 0.7),
+        draw(3, 12, 0.9, 1.0),
+        draw(2, 8, 0.5, 0.3),
+        draw(4, 10, 0.35, 3.0),
+        (exact[torch.randperm(4, generator=rng)][None], 0.75),
+    ]
+
+
+def _nucleus_not_renormalised(probabilities, p):
+    return probabilities * (_nucleus(probabilities, p) > 0)
+
+
+def _nucleus_sorted(probabilities, p):
+    return _nucleus(probabilities, p).sort(dim=-1, descending=True).values
+
+
+def _nucleus_count(probabilities, p):
+    best = probabilities.topk(math.ceil(p * probabilities.shape[-1]), dim=-1)
+    return _shared_out(torch.zeros_like(probabilities).scatter(-1, best.indices, best.values))
+
+
+def _nucleus_whole_batch(probabilities, p):
+    whole = probabilities.flatten() / len(probabilities)
+    return _shared_out(_nucleus(whole, p).view_as(probabilities))
+
+
+NUCLEUS = Exercise(
+    name="translator.top_p",
+    points=2,
+    reference=_nucleus,
+    cases=_nucleus_cases,
+    misconceptions=(
+        Misconception(
+            "drops_the_crossing",
+            _nucleus_keeping(lambda ordered, gathered, p: gathered <= p),
+            "dejas fuera el token que cruza el umbral: lo que queda no llega a p, y si el primero "
+            "ya lo pasa no queda nada",
+        ),
+        Misconception(
+            "not_renormalised",
+            _nucleus_not_renormalised,
+            "el conjunto es el correcto, pero sus probabilidades ya no suman 1: hay que volver a "
+            "dividirlas por su suma",
+        ),
+        Misconception(
+            "stays_sorted",
+            _nucleus_sorted,
+            "devuelves las probabilidades ordenadas: cada una debe volver al lugar de su token",
+        ),
+        Misconception(
+            "ascending",
+            _nucleus_keeping(lambda ordered, gathered, p: gathered - ordered < p, descending=False),
+            "ordenas de menor a mayor: te quedas con la cola, que es lo que se quería quitar",
+        ),
+        Misconception(
+            "fraction_of_the_vocabulary",
+            _nucleus_count,
+            "tomas una fracción p de los tokens; p es una fracción de la probabilidad",
+        ),
+        Misconception(
+            "threshold_on_each",
+            _nucleus_keeping(lambda ordered, gathered, p: ordered >= 1 - p),
+            "comparas la probabilidad de cada token con un umbral; la que se compara con p es la "
+            "reunida",
+        ),
+        Misconception(
+            "whole_batch",
+            _nucleus_whole_batch,
+            "ordenas todo el lote junto: cada fila es una distribución, con su propio conjunto",
+        ),
+        Misconception(
+            "one_too_many",
+            _nucleus_keeping(lambda ordered, gathered, p: gathered - ordered - ordered < p),
+            "el conjunto tiene tokens de más: entra el que cruza el umbral, y ninguno después",
+        ),
+    ),
+)
+
+
+# 8 · Encuentra el error
+
+
+def _reorder(written, cache, parents, tokens):
+    return torch.cat((written[parents], tokens[:, None]), 1), cache[parents]
+
+
+def _reorder_cases(rng):
+    def draw(beam, length, d_k, parents):
+        return (
+            torch.randint(3, 50, (beam, length), generator=rng),
+            torch.randn(beam, length, d_k, generator=rng),
+            torch.tensor(parents),
+            torch.randint(3, 50, (beam,), generator=rng),
+        )
+
+    return [draw(3, 4, 2, [2, 0, 1]), draw(3, 3, 4, [1, 1, 0]), draw(4, 2, 3, [3, 0, 0, 1])]
+
+
+def _reorder_with(text, memory):
+    def implementation(written, cache, parents, tokens):
+        return torch.cat((text(written, parents), tokens[:, None]), 1), memory(cache, parents)
+
+    return implementation
+
+
+def _as_they_are(x, parents):
+    return x
+
+
+def _by_parent(x, parents):
+    return x[parents]
+
+
+def _to_parent(x, parents):
+    moved = x.clone()
+    moved[parents] = x
+    return moved
+
+
+REORDER = Exercise(
+    name="translator.reorder_bug",
+    points=1,
+    reference=_reorder,
+    cases=_reorder_cases,
+    misconceptions=(
+        Misconception(
+            "cache_stays",
+            _reorder_with(_by_parent, _as_they_are),
+            "el texto ya va con su padre; falta algo que también es de cada hipótesis, y el modelo "
+            "seguiría escribiendo con la memoria de otra",
+        ),
+        Misconception(
+            "text_stays",
+            _reorder_with(_as_they_are, _by_parent),
+            "reordenas la memoria y ahora es el texto el que se queda en su sitio",
+        ),
+        Misconception(
+            "nothing_moves",
+            _reorder_with(_as_they_are, _as_they_are),
+            "no reordenas nada: parents dice de qué lugar viene cada hipótesis nueva",
+        ),
+        Misconception(
+            "the_other_way",
+            _reorder_with(_to_parent, _to_parent),
+            "llevas cada fila al lugar de su padre, y es al revés: cada hipótesis nueva toma la "
+            "fila de su padre",
+        ),
+        Misconception(
+            "cache_the_other_way",
+            _reorder_with(_by_parent, _to_parent),
+            "el texto está bien; la memoria se mueve en el sentido contrario",
+        ),
+    ),
+)
+
+
+EXERCISES = (
+    TEACHER_FORCING,
+    LABEL_SMOOTHING,
+    WARMUP,
+    SCORES,
+    BEAM_STEP,
+    BEAM_SEARCH,
+    NUCLEUS,
+    REORDER,
+)
