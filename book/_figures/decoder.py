@@ -173,7 +173,7 @@ def decoder_train_generate() -> Figure:
         for i in range(step + 1):
             fig.op(40 + 78 * i, top, 72, 30, inputs[i], role="input", size=fig.small)
         last = 40 + 78 * step + 72
-        block = fig.block(340, top - 5, "Decod.", "plain", w=70, h=40, size=fig.small)
+        block = fig.block(340, top - 5, "Red", "plain", w=70, h=40, size=fig.small)
         fig.arrow((last, top + 15), block.w_)
         fig.op(396, top, 78, 30, outputs[step], role="output", size=fig.small)
         fig.arrow(block.e, (396, top + 15))
