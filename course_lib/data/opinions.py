@@ -42,13 +42,18 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """Una opinión larga con su traducción, su sentimiento y su armazón."""
+    """Una opinión larga con su traducción, su sentimiento y su armazón.
+
+    ``tags`` tiene una tupla de (palabra, etiqueta) por oración; ``verdict`` dice cuál da el
+    veredicto: las demás son neutras.
+    """
 
     text: str
     text_en: str
     sentiment: str
     template: str
     tags: tuple[Tokens, ...]
+    verdict: int = 0
 
 
 def generate_opinions(
@@ -100,6 +105,7 @@ def _opinion(random: Random, frame: Frame) -> Opinion:
         sentiment=POSITIVE if positive else NEGATIVE,
         template=frame.name + ("+" if positive else "-"),
         tags=tuple([sentence.words for sentence in realised]),
+        verdict=sentences.index(template),
     )
 
 
