@@ -37,8 +37,7 @@ def teacher_forcing() -> Figure:
     for cx, (right, *others) in zip(columns, BELIEFS, strict=True):
         fig.arrow((cx, decoder.bottom), (cx, 262))
         for k, share in enumerate((right, *others)):
-            role = "output" if k == 0 else "hidden"
-            fig.bar(cx - 27 + 18 * k, base, 16, tall * share, role)
+            fig.bar(cx - 27 + 18 * k, base, 16, tall * share, "output")
         fig.line((cx - 30, base), (cx + 30, base), width=1)
     fig.text(left - 10, 352, "$p_i$", anchor="end")
     answers = _row(fig, left, 418, TARGET[1:], "output", (w, h))
