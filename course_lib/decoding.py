@@ -448,11 +448,10 @@ class _Finished:
 
     def _hypotheses(self, rows, token_ids, log_probability, which):
         divisor = length_normalizer(token_ids.shape[-1], self.alpha)
-        owners = rows.tolist()
-        for place, slot in which.nonzero().tolist():
-            log_p = log_probability[place, slot].item()
-            tokens = token_ids[place, slot].tolist()
-            yield owners[place], Hypothesis(tokens, log_p, log_p / divisor)
+        owners = rows[which.nonzero()[:, 0]]
+        each = (owners, token_ids[which], log_probability[which])
+        for row, tokens, log_p in zip(*(x.tolist() for x in each), strict=True):
+            yield row, Hypothesis(tokens, log_p, log_p / divisor)
 
 
 # Estados

@@ -403,6 +403,26 @@ def test_the_state_follows_its_hypothesis(size):
     assert beam(tracing(model), prompt, **request) == beam(model.step, prompt, **request)
 
 
+def test_a_state_that_stays_in_its_place_is_not_copied():
+    """Con una hipótesis no hay nada que reordenar; con tres, sí."""
+    model, copies = Trigrams(4), []
+
+    class Counted(Trace):
+        def select(self, rows):
+            copies.append(len(rows))
+            return Counted(self.read[rows])
+
+    def step(token_ids, state):
+        logits, after = tracing(model)(token_ids, state)
+        return logits, Counted(after.read)
+
+    request = {"end_id": None, "max_new_tokens": 6}
+    beam(step, torch.tensor([[0], [1]]), beam_size=1, **request)
+    assert copies == []
+    beam(step, torch.tensor([[0], [1]]), beam_size=3, **request)
+    assert set(copies) == {6}
+
+
 def test_the_normalizer_is_that_of_the_paper():
     assert length_normalizer(1, 0.6) == 1
     assert length_normalizer(10, 0.0) == 1
