@@ -288,6 +288,30 @@ def test_five_operations_numbers():
     assert_shows(name, attention(Q, K, V, mask=visible), 2)
 
 
+def test_cross_attention_numbers():
+    Q = torch.tensor([[4.0, 0, 0, 0], [0, 4, 0, 0], [0, 1, 4, 0]])
+    K = torch.tensor([[2.0, 0, 0, 0], [0, 2, 0, 0], [0, 0, 2, 0]])
+    V = torch.tensor([[1.0, 0], [0, 1], [5, 5]])
+    assert_shows("decoder_cross_attention", torch.cat([Q.flatten(), K.flatten(), V.flatten()]), 0)
+    assert_shows("decoder_cross_attention", attention_weights(Q, K), 2)
+    assert_shows("decoder_cross_attention", attention(Q, K, V), 2)
+
+
+def test_decoder_output_numbers():
+    logits = torch.tensor([0.0, -1, 4, 3, 1])
+    assert_shows("decoder_output", logits, 1)
+    assert_shows("decoder_output", logits.log_softmax(dim=-1), 2)
+    assert f"con probabilidad {logits.softmax(dim=-1).max():.2f}" in texts_of("decoder_output")
+
+
+def test_norm_axes_numbers():
+    X = torch.tensor([[1.0, 1, 5, 5], [0, 4, 0, 4], [2, 2, 2, 10]])
+    assert_shows("norm_axes", X, 0)
+    for axis in (0, 1):
+        centred = X - X.mean(dim=axis, keepdim=True)
+        assert_shows("norm_axes", centred / X.std(dim=axis, keepdim=True, correction=0), 2)
+
+
 def test_position_sum_adds_the_library_encoding():
     words = torch.tensor([[0.9, -0.4, 0.2, 0.7], [-0.3, 0.1, 0.8, -0.6], [0.5, 0.6, -0.9, 0.1]])
     positions = sinusoidal_positions(3, 4)
