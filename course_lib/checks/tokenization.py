@@ -28,7 +28,7 @@ RAW_BYTES = Exercise(
         Misconception(
             "code_points",
             [ord(letter) for letter in "piña"],
-            "son los números de los caracteres (lo que da ord); en UTF-8, una letra que no está "
+            "son los números de los caracteres (los que da la función de Python); en UTF-8, una letra que no está "
             "en ASCII ocupa más de un byte",
         ),
         Misconception(
@@ -600,7 +600,7 @@ COSINE = Exercise(
         Misconception(
             "euclidean",
             lambda X, Y: torch.cdist(X, Y),
-            "es la distancia euclídea, que sí depende de las longitudes",
+            "es la distancia euclidiana, que sí depende de las longitudes",
         ),
         Misconception(
             "swapped",
