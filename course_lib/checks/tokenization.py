@@ -28,8 +28,8 @@ RAW_BYTES = Exercise(
         Misconception(
             "code_points",
             [ord(letter) for letter in "piña"],
-            "son los números de los caracteres (los que da la función de Python); en UTF-8, una letra que no está "
-            "en ASCII ocupa más de un byte",
+            "son los números de los caracteres, no sus bytes; en UTF-8, una letra que no está en "
+            "ASCII ocupa más de uno",
         ),
         Misconception(
             "alphabet_positions",

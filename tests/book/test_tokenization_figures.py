@@ -1,0 +1,45 @@
+"""Los diagramas de la tokenización dicen lo que hace la biblioteca."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+
+from book._figures import tokenization as figures
+from course_lib.tokenization import ByteBPE
+
+FIGURES = Path(figures.__file__).parent
+
+
+def texts_of(name):
+    texts = ET.parse(FIGURES / f"{name}.svg").iter("{http://www.w3.org/2000/svg}text")
+    return ["".join(text.itertext()) for text in texts]
+
+
+def test_the_merges_drawn_are_those_of_the_library():
+    corpus = [word for word, times in figures.CORPUS.items() for _ in range(times)]
+    learnt = ByteBPE.train(corpus, 256 + figures.STEPS, special_tokens=())
+    names = [learnt.token_bytes(i).decode("latin-1") for i in range(learnt.vocab_size)]
+    shown = texts_of("bpe_merges")
+    for step, (left, right) in enumerate(learnt.merges, 1):
+        title = f"fusión {step}: {names[left]} + {names[right]}, "
+        assert any(text.startswith(title) for text in shown), title
+    last = figures.history()[-1][1]
+    assert last == [[names[i] for i in learnt.encode(word)] for word in figures.CORPUS]
+
+
+def test_the_path_shows_every_byte_and_every_token():
+    shown = texts_of("text_to_vectors")
+    bpe = figures.tokenizer()
+    numbers = [text for text in shown if text.isdigit()]
+    ids = bpe.encode(figures.SENTENCE)
+    assert numbers == [str(n) for n in [*figures.SENTENCE.encode(), *ids]]
+    assert len(bpe.merges) == figures.NUM_MERGES
+
+
+def test_the_table_gives_its_own_rows():
+    numbers = [text.replace("−", "-") for text in texts_of("embedding_lookup")]
+    rows = [f"{value:.1f}" for value in figures.TABLE[list(figures.CHOSEN)].flatten()]
+    decimals = [text for text in numbers if "." in text and text.lstrip("-")[0].isdigit()]
+    assert decimals[-len(rows) :] == rows
+    assert np.linalg.norm(figures.TABLE[3]) == 1.5  # la longitud que cita el capítulo
