@@ -34,7 +34,7 @@ TOPS = {
     ("corta", "la", "cebolla", "fin"): 54,
     ("pela", "las", "papas", "fin"): 252,
 }
-BEAM, WIDE, HIGH, STEP = 2, 86, 44, 104
+BEAM, LEFT, WIDE, HIGH, STEP = 2, 80, 98, 44, 112
 SAUCE = {"sal": 0.40, "pimienta": 0.25, "ajo": 0.15, "aceite": 0.10, "limón": 0.06, "azúcar": 0.04}
 DRAWN = 0.72
 
@@ -63,7 +63,7 @@ def decoding_beam_tree() -> Figure:
         height=520,
         width=520,
     )
-    boxes: dict[tuple[str, ...], Box] = {(): fig.op(6, 195, 74, HIGH, "inicio", size=fig.small)}
+    boxes: dict[tuple[str, ...], Box] = {(): fig.op(2, 195, 62, HIGH, "inicio", size=fig.small)}
     for words, top in TOPS.items():
         boxes[words] = _node(fig, words, top, on_path=words == best[: len(words)])
     for words in TOPS:
@@ -71,7 +71,7 @@ def decoding_beam_tree() -> Figure:
         thick = words == best[: len(words)]
         fig.arrow(parent.e, child.w_, width=2.8 if thick else 1.4, dashed=not kept(words))
     for step in range(1, 5):
-        fig.text(104 + STEP * (step - 1) + WIDE / 2, 20, f"paso {step}", size=fig.small)
+        fig.text(LEFT + STEP * (step - 1) + WIDE / 2, 20, f"paso {step}", size=fig.small)
     _legend(fig, 456)
     return fig
 
@@ -82,7 +82,7 @@ def _node(fig: Figure, words: tuple[str, ...], top: float, *, on_path: bool) -> 
     role = ("output" if ended else "input") if kept(words) else None
     value = decimal(probability(words), 3).rstrip("0")
     label = f"{words[-1]}\n{value if len(value) > 3 else value + '0'}"
-    x = 104 + STEP * (len(words) - 1)
+    x = LEFT + STEP * (len(words) - 1)
     return fig.op(
         x, top, WIDE, HIGH, label, role=role, dashed=role is None, size=fig.small, bold=on_path
     )
