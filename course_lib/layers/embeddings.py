@@ -62,12 +62,16 @@ class InputEmbedding(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Inicializa la tabla para que cada vector, ya escalado, sea N(0, 1)."""
+        """Inicializa la tabla para que cada vector, ya escalado, sea N(0, 1).
+
+        Las posiciones aprendidas comienzan con la media cuadrática de las sinusoidales, 1/√2: si
+        fueran mucho menores que los tokens, el modelo tardaría más en ver el orden.
+        """
         nn.init.normal_(self.table.weight, std=1 / self.factor)
         if self.pad_id is not None:
             self.table.weight[self.pad_id].zero_()
         if self.positions == "learned":
-            nn.init.normal_(self.position_table, std=0.02)
+            nn.init.normal_(self.position_table, std=math.sqrt(0.5))
 
     def forward(
         self, token_ids: Int[Tensor, "batch t"], *, start: int = 0

@@ -53,6 +53,14 @@ def test_vectors_start_with_unit_variance_whatever_the_scale(scale):
     assert abs(x.mean().item()) < 0.02
 
 
+def test_learned_positions_start_as_large_as_the_sinusoidal_ones():
+    sizes = [
+        InputEmbedding(1, 64, max_length=500, positions=kind).position_table.square().mean()
+        for kind in ("learned", "sinusoidal")
+    ]
+    assert_close(*sizes, rtol=0.05, atol=0.0)
+
+
 def test_padding_starts_at_zero():
     layer = embedding(pad_id=0)
     assert layer.table.weight[0].abs().sum() == 0

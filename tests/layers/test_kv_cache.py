@@ -57,6 +57,12 @@ def test_appending_copies_little_and_shares_memory():
     assert copied <= 2 * 1000
 
 
+@torch.no_grad()
+def test_a_selection_is_continued_without_another_copy():
+    selected = KeyValueCache().append(*chunk(5)).select(torch.tensor([1, 1]))
+    assert selected.append(*chunk(1)).storage is selected.storage
+
+
 def test_gradients_flow_through_the_cache():
     K, V = (X.requires_grad_() for X in chunk(5))
     cache = KeyValueCache()
