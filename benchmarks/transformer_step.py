@@ -111,9 +111,10 @@ def step(model: Transformer, source: Tensor, target: Tensor):
         logits = model(source, target[:, :-1])
         return F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten())
 
+    model.eval()
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # torch avisa de su camino rápido, que aquí no se mide
-        evaluation = model.eval() and loss()
+        evaluation = loss()
     model.train()
 
     @torch.enable_grad()
