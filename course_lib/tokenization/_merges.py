@@ -73,9 +73,8 @@ class _Chain:
         left, right = pair
         symbols, before, after, counts = self.symbols, self.before, self.after, self.counts
         born: dict[Pair, list[int]] = defaultdict(list)
-        places = self.places.pop(pair)
-        # En una racha («aaaa») dos pares comparten símbolo: se fusionan de izquierda a derecha.
-        for i in sorted(places) if left == right else places:
+        # Los lugares se anotan en orden: en una racha («aaaa») se fusiona de izquierda a derecha.
+        for i in self.places.pop(pair):
             j = after[i]
             if symbols[i] != left or symbols[j] != right:
                 continue  # otra fusión pasó antes por aquí
