@@ -1,0 +1,37 @@
+"""La medición del traductor es el propio capítulo: sus celdas marcadas bastan, y dan las cifras."""
+
+import ast
+import builtins
+import importlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    return importlib.import_module("benchmarks.translator").measured_cells()
+
+
+def test_the_measured_cells_define_all_they_use(measured):
+    """Si una celda marcada usa un nombre de otra sin marcar, la medición no puede ejecutarse."""
+    tree = ast.parse("\n".join(measured))
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    known = {node.id for node in names if isinstance(node.ctx, ast.Store)} | set(dir(builtins))
+    known |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    known |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    known |= {alias.asname or alias.name for n in ast.walk(tree) for alias in imports(n)} | {"SEED"}
+    assert {node.id for node in names} <= known
+
+
+def imports(node):
+    return node.names if isinstance(node, ast.Import | ast.ImportFrom) else ()
+
+
+def test_they_train_and_leave_the_figures(measured):
+    code = "\n".join(measured)
+    assert code.count("train(\n    model") == 1 and "figures = {" in code
+    assert "SEED =" not in code
