@@ -50,8 +50,8 @@ def warmup_cosine(peak: float, warmup: int, total: int, floor: float = 0.0) -> S
         ValueError: si peak no es positivo, floor no está entre 0 y peak, o warmup no está entre 0 y
         total.
 
-    Fuente: Loshchilov y Hutter (2017), ecuación 5, sin reinicios y con calentamiento; `eq-cosine-decay`
-    del capítulo `training`.
+    Fuente: Loshchilov y Hutter (2017), ecuación 5, sin reinicios y con calentamiento; ecuación
+    `eq-cosine-decay` del capítulo `training`.
     """
     _require_positive(peak=peak, total=total)
     if not 0 <= warmup < total or not 0 <= floor <= peak:
