@@ -6,6 +6,7 @@ from functools import partial
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from course_lib.layers.arguments import require_sizes
 from course_lib.layers.feed_forward import FeedForward
 from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.layers.multi_head_attention import MultiHeadAttention
@@ -181,8 +182,7 @@ class _Stack(nn.Module):
         **options,
     ) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise ValueError(f"num_layers: se esperaba al menos un bloque y llegó {num_layers}.")
+        require_sizes(num_layers=num_layers)
         self.blocks = nn.ModuleList(
             self.Block(d_model, num_heads, d_ff, **options) for _ in range(num_layers)
         )

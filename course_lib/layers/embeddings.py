@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.normalization import make_dropout, require_option
+from course_lib.layers.arguments import require_ids, require_option, require_sizes
+from course_lib.layers.normalization import make_dropout
 from course_lib.primitives.positions import sinusoidal_positions
 
 POSITIONS = ("sinusoidal", "learned", None)
@@ -46,7 +47,8 @@ class InputEmbedding(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        _require_sizes(vocab_size, d_model, max_length, pad_id)
+        require_sizes(vocab_size=vocab_size, d_model=d_model, max_length=max_length)
+        _require_pad_id(pad_id, vocab_size)
         require_option("positions", positions, POSITIONS)
         self.max_length, self.positions, self.pad_id = max_length, positions, pad_id
         self.factor = math.sqrt(d_model) if scale else 1.0
@@ -88,9 +90,9 @@ class InputEmbedding(nn.Module):
         Errores:
             ValueError: si un identificador no está en la tabla o la secuencia pasa de max_length.
         """
+        require_ids("token_ids", token_ids, self.table.num_embeddings)
         stop = start + token_ids.shape[-1]
         self._require_length(start, stop)
-        require_ids("token_ids", token_ids, self.table.num_embeddings)
         x = self.table(token_ids) * self.factor
         if self.positions is not None:
             x = x + self.position_table[start:stop]
@@ -104,29 +106,7 @@ class InputEmbedding(nn.Module):
             )
 
 
-def require_ids(name: str, token_ids: Tensor, vocab_size: int) -> None:
-    """Rechaza identificadores que no son enteros o no están en el vocabulario."""
-    if token_ids.is_floating_point() or token_ids.dtype == torch.bool:
-        raise ValueError(
-            f"{name}: se esperaban identificadores enteros y llegó el tipo {token_ids.dtype}. "
-            "Pasa la salida del tokenizador."
-        )
-    if token_ids.is_meta or not token_ids.numel():
-        return
-    low, high = torch.stack(token_ids.aminmax()).tolist()
-    if low < 0 or high >= vocab_size:
-        raise ValueError(
-            f"{name}: se esperaban identificadores entre 0 y {vocab_size - 1} y llegaron entre "
-            f"{low} y {high}. ¿Son de otro tokenizador o del vocabulario del otro idioma?"
-        )
-
-
-def _require_sizes(vocab_size, d_model, max_length, pad_id):
-    if min(vocab_size, d_model, max_length) <= 0:
-        raise ValueError(
-            f"Se esperaban tamaños positivos y llegó vocab_size = {vocab_size}, "
-            f"d_model = {d_model}, max_length = {max_length}."
-        )
+def _require_pad_id(pad_id, vocab_size):
     if pad_id is not None and not 0 <= pad_id < vocab_size:
         raise ValueError(
             f"pad_id: se esperaba un identificador entre 0 y {vocab_size - 1} y llegó {pad_id}."

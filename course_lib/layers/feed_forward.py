@@ -6,7 +6,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from course_lib.layers.normalization import make_dropout, require_option
+from course_lib.layers.arguments import require_option, require_sizes, require_width
+from course_lib.layers.normalization import make_dropout
 
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
 
@@ -44,11 +45,7 @@ class FeedForward(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if d_model <= 0 or d_ff <= 0:
-            raise ValueError(
-                f"FeedForward: se esperaban anchos positivos y llegó d_model = {d_model}, "
-                f"d_ff = {d_ff}."
-            )
+        require_sizes(d_model=d_model, d_ff=d_ff)
         require_option("activation", activation, tuple(ACTIVATIONS))
         self.activation = activation
         self.W_1 = nn.Linear(d_model, d_ff, bias=bias)
@@ -65,5 +62,6 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "*batch t d_model"]) -> Float[Tensor, "*batch t d_model"]:
         """Transforma cada posición de x, `[..., t, d_model]`; la forma no cambia."""
+        require_width("x", x, self.W_1.in_features, "d_model")
         hidden = ACTIVATIONS[self.activation](self.W_1(x))
         return self.W_2(self.dropout(hidden))

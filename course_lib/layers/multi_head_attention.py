@@ -5,6 +5,7 @@ from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from course_lib.layers.arguments import require_dropout, require_heads, require_width
 from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.primitives.attention import attention, attention_weights
 
@@ -44,7 +45,8 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
     ):
         super().__init__()
-        _require_config(d_model, num_heads, dropout)
+        require_heads(d_model, num_heads)
+        require_dropout(dropout)
         self.d_model, self.num_heads, self.dropout = d_model, num_heads, dropout
         self.widths = tuple(d_model if d is None else d for d in (d_query, d_key, d_value))
         self.stacked = len(set(self.widths)) == 1
@@ -183,18 +185,4 @@ class MultiHeadAttention(nn.Module):
     def _require_widths(self, *inputs):
         names = {"X_q": "d_query", "X_k": "d_key", "X_v": "d_value"}
         for (name, argument), X, width in zip(names.items(), inputs, self.widths, strict=True):
-            if X.shape[-1] != width:
-                raise ValueError(
-                    f"{name}: se esperaba un ancho de {width} y llegó la forma {tuple(X.shape)}. "
-                    f"El ancho es el último eje, y se fija al crear la capa con {argument}."
-                )
-
-
-def _require_config(d_model, num_heads, dropout):
-    if d_model <= 0 or num_heads <= 0 or d_model % num_heads:
-        raise ValueError(
-            "Se esperaba d_model positivo y divisible entre num_heads, y llegó "
-            f"d_model = {d_model}, num_heads = {num_heads}. Cada cabeza recibe d_model / num_heads."
-        )
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(f"dropout: se esperaba una probabilidad en [0, 1) y llegó {dropout}.")
+            require_width(name, X, width, argument)

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from course_lib.layers.arguments import require_dropout, require_option, require_width
+
 Hidden = Float[Tensor, "*batch t d_model"]
 Placement = Literal["post", "pre", "sandwich"]
 Norm = Literal["layer", "rms"]
@@ -42,6 +44,7 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         """Normaliza el último eje; la media cuadrática se calcula al menos en float32."""
+        require_width("x", x, len(self.weight), "d_model")
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
         scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)
         return (wide * scale).to(x.dtype) * self.weight
@@ -106,13 +109,5 @@ def make_norm(norm: Norm, d_model: int, *, bias: bool = True) -> nn.Module:
 
 def make_dropout(dropout: float) -> nn.Module:
     """Crea el dropout; con probabilidad 0 no hace nada."""
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(f"dropout: se esperaba una probabilidad en [0, 1) y llegó {dropout}.")
+    require_dropout(dropout)
     return nn.Dropout(dropout)
-
-
-def require_option(name: str, value: object, options: tuple) -> None:
-    """Rechaza un valor que no está entre las opciones, y las dice."""
-    if value not in options:
-        choices = ", ".join(map(repr, options))
-        raise ValueError(f"{name}: se esperaba uno de {choices} y llegó {value!r}.")

@@ -3,12 +3,21 @@
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from course_lib.layers.arguments import (
+    require_dropout,
+    require_heads,
+    require_option,
+    require_sizes,
+)
 from course_lib.layers.blocks import Encoder
-from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.embeddings import POSITIONS, InputEmbedding
+from course_lib.layers.feed_forward import ACTIVATIONS
+from course_lib.layers.normalization import NORMS, PLACEMENTS
 from course_lib.primitives.masks import padding_mask
 from course_lib.primitives.pooling import max_pool, mean_pool
 
@@ -54,25 +63,19 @@ class TextClassifierConfig:
     pad_id: int = 0
 
     def __post_init__(self) -> None:
-        sizes = ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_length")
-        for name in sizes:
-            if getattr(self, name) < 1:
-                raise ValueError(
-                    f"{name}: se esperaba un entero positivo y llegó {getattr(self, name)}."
-                )
+        require_option("placement", self.placement, PLACEMENTS)
+        require_option("norm", self.norm, NORMS)
+        require_option("activation", self.activation, tuple(ACTIVATIONS))
+        require_option("positions", self.positions, POSITIONS)
+        require_option("pooling", self.pooling, tuple(POOLINGS))
+        names = ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_length")
+        require_sizes(**{name: getattr(self, name) for name in names})
+        require_heads(self.d_model, self.num_heads)
+        require_dropout(self.dropout)
         if self.num_classes < 2:
             raise ValueError(
                 f"num_classes: se esperaban al menos 2 clases y llegó {self.num_classes}; "
                 "«sí o no» ya son dos."
-            )
-        if self.d_model % self.num_heads:
-            raise ValueError(
-                f"d_model = {self.d_model} no se reparte entre {self.num_heads} cabezas: "
-                "elige un múltiplo."
-            )
-        if self.pooling not in POOLINGS:
-            raise ValueError(
-                f"pooling: se esperaba {' o '.join(map(repr, POOLINGS))} y llegó {self.pooling!r}."
             )
         if not 0 <= self.pad_id < self.vocab_size:
             raise ValueError(
@@ -183,8 +186,22 @@ def classification_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Float
 
     Devuelve:
         `binary_cross_entropy` de los logits con la clase en forma de ceros y unos.
+
+    Errores:
+        ValueError: si no hay una clase por texto, o alguna no es un entero de 0 a num_classes − 1.
     """
     token_ids, classes = batch
     logits = model(token_ids)
+    _require_classes(classes, logits)
     targets = F.one_hot(classes, logits.shape[-1]).to(logits.dtype)
     return binary_cross_entropy(logits, targets)
+
+
+def _require_classes(classes: Tensor, logits: Tensor) -> None:
+    rows, count = logits.shape
+    whole = classes.shape == (rows,) and classes.dtype == torch.long
+    if not whole or ((classes < 0) | (classes >= count)).any():
+        raise ValueError(
+            f"classes: se esperaban {rows} enteros (torch.long) entre 0 y {count - 1}, uno por "
+            f"texto, y llegó la forma {tuple(classes.shape)} de tipo {classes.dtype}."
+        )

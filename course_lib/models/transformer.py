@@ -7,12 +7,18 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from course_lib.layers.arguments import (
+    require_dropout,
+    require_heads,
+    require_option,
+    require_sizes,
+)
 from course_lib.layers.blocks import Decoder, Encoder
 from course_lib.layers.embeddings import POSITIONS, InputEmbedding
 from course_lib.layers.encoder_decoder import AttentionWeights, EncoderDecoder
 from course_lib.layers.feed_forward import ACTIVATIONS
 from course_lib.layers.kv_cache import DecoderState, KeyValueCache
-from course_lib.layers.normalization import NORMS, PLACEMENTS, require_option
+from course_lib.layers.normalization import NORMS, PLACEMENTS
 from course_lib.primitives.masks import padding_mask
 
 Logits = Float[Tensor, "batch t_target vocab"]
@@ -62,7 +68,10 @@ class TransformerConfig:
         require_option("norm", self.norm, NORMS)
         require_option("activation", self.activation, tuple(ACTIVATIONS))
         require_option("positions", self.positions, POSITIONS)
-        self._require_sizes()
+        names = ("source_vocab", "d_model", "num_heads", "num_layers", "d_ff", "max_length")
+        require_sizes(**{name: getattr(self, name) for name in names})
+        require_heads(self.d_model, self.num_heads)
+        require_dropout(self.dropout)
         self._require_special_ids()
 
     @property
@@ -80,18 +89,6 @@ class TransformerConfig:
         """El modelo grande del artículo (tabla 3)."""
         big = cls(source_vocab, d_model=1024, num_heads=16, d_ff=4096, dropout=0.3)
         return replace(big, **changes)
-
-    def _require_sizes(self):
-        names = ("d_model", "num_heads", "num_layers", "d_ff", "max_length")
-        if bad := [name for name in names if getattr(self, name) < 1]:
-            raise ValueError(f"{bad[0]}: se esperaba al menos 1 y llegó {getattr(self, bad[0])}.")
-        if self.d_model % self.num_heads:
-            raise ValueError(
-                f"Se esperaba d_model divisible entre num_heads y llegó {self.d_model} entre "
-                f"{self.num_heads}: cada cabeza recibe d_model / num_heads columnas."
-            )
-        if not 0.0 <= self.dropout < 1.0:
-            raise ValueError(f"dropout: se esperaba estar en [0, 1) y llegó {self.dropout}.")
 
     def _require_special_ids(self):
         special = (self.pad_id, self.start_id, self.end_id)
@@ -208,12 +205,12 @@ class Transformer(nn.Module):
         Errores:
             ValueError: los de `forward`.
         """
+        y = self.target_embedding(token_ids, start=state.length)
         if len(token_ids) != len(state.visible):
             raise ValueError(
                 f"token_ids: se esperaban las {len(state.visible)} filas del estado y llegó la "
                 f"forma {tuple(token_ids.shape)}. Elige las filas del estado con select."
             )
-        y = self.target_embedding(token_ids, start=state.length)
         y, caches = self.encoder_decoder.decoder.step(
             y, state.caches, state.memory, memory_mask=state.visible
         )
@@ -236,13 +233,7 @@ def _embedding(config: TransformerConfig, vocab_size: int) -> InputEmbedding:
 
 
 def _require_batch(source: Tensor, target: Tensor) -> None:
-    for name, ids in {"source": source, "target": target}.items():
-        if ids.ndim != 2:
-            raise ValueError(
-                f"{name}: se esperaba la forma [batch, t] y llegó {tuple(ids.shape)}. "
-                f"Una sola oración es un lote de una: {name}[None]."
-            )
-    if len(source) != len(target):
+    if source.shape[:-1] != target.shape[:-1]:
         raise ValueError(
             "Se esperaba el mismo lote en las dos entradas, una fila por par, y llegaron source "
             f"{tuple(source.shape)} y target {tuple(target.shape)}."

@@ -169,7 +169,7 @@ def test_no_tensor_stays_on_the_modules_after_a_pass():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Encoder(*SIZES, 0), "al menos un bloque y llegó 0"),
+        (lambda: Encoder(*SIZES, 0), "num_layers: se esperaba un entero positivo y llegó 0"),
         (lambda: Decoder(8, 3, 12, 1), "d_model = 8, num_heads = 3"),
         (lambda: EncoderBlock(*SIZES, placement="middle"), "y llegó 'middle'"),
     ],

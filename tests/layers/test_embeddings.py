@@ -80,6 +80,7 @@ def test_dropout_only_while_training():
         ([[-1, 3]], 0, "llegaron entre -1 y 3"),
         ([[1.0]], 0, "enteros y llegó el tipo torch.float32"),
         ([[True]], 0, "enteros y llegó el tipo torch.bool"),
+        ([1, 2], 0, r"se esperaba la forma \[batch, t\] y llegó \(2,\)"),
         ([[1] * 11], 0, "entre 0 y 9 y la secuencia va de 0 a 10"),
         ([[1]], 10, "va de 10 a 10"),
         ([[1]], -1, "va de -1 a -1"),
@@ -93,7 +94,7 @@ def test_bad_ids_are_explained(as_user, ids, start, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_length": 0}, "max_length = 0"),
+        ({"max_length": 0}, "max_length: .*y llegó 0"),
         ({"positions": "rotary"}, "'sinusoidal', 'learned', None y llegó 'rotary'"),
         ({"pad_id": 20}, "pad_id: .*entre 0 y 19 y llegó 20"),
         ({"dropout": 1}, r"\[0, 1\)"),

@@ -52,7 +52,7 @@ def test_dropout_falls_on_the_hidden_layer():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"d_ff": 0}, "d_ff = 0"),
+        ({"d_ff": 0}, "d_ff: .*positivo y llegó 0"),
         ({"d_ff": 8, "activation": "tanh"}, "'relu', 'gelu' y llegó 'tanh'"),
         ({"d_ff": 8, "dropout": -0.1}, r"\[0, 1\) y llegó -0.1"),
     ],
@@ -60,3 +60,8 @@ def test_dropout_falls_on_the_hidden_layer():
 def test_bad_options_are_explained(as_user, options, message):
     with pytest.raises(ValueError, match=message):
         FeedForward(4, **options)
+
+
+def test_an_input_of_another_width_is_explained(as_user):
+    with pytest.raises(ValueError, match=r"x: se esperaba un ancho de 4 y llegó la forma \(1, 5\)"):
+        FeedForward(4, 8)(torch.ones(1, 5))

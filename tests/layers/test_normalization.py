@@ -99,3 +99,8 @@ def test_without_bias_only_the_scale_is_learned(norm):
 def test_bad_options_are_explained(as_user, make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_vector_of_another_width_is_not_stretched(as_user):
+    with pytest.raises(ValueError, match="se esperaba un ancho de 4 y llegó la forma"):
+        RMSNorm(4)(torch.ones(2, 1))

@@ -168,17 +168,20 @@ def test_the_parameters_of_the_film_review_classifier():
         ({"num_layers": 0}, "num_layers: se esperaba un entero positivo y llegó 0"),
         ({"d_ff": -1}, "d_ff: se esperaba un entero positivo y llegó -1"),
         ({"num_classes": 1}, "al menos 2 clases y llegó 1"),
-        ({"num_heads": 3}, "32 no se reparte entre 3 cabezas"),
-        ({"pooling": "suma"}, "'max' o 'mean' y llegó 'suma'"),
+        ({"num_heads": 3}, "d_model = 32, num_heads = 3"),
+        ({"pooling": "suma"}, "'max', 'mean' y llegó 'suma'"),
         ({"pad_id": 50_002}, "entre 0 y 50001 y llegó 50002"),
-        ({"dropout": 1.5}, "dropout"),
-        ({"positions": "relativas"}, "positions"),
+        ({"dropout": 1.5}, r"dropout: .*\[0, 1\) y llegó 1.5"),
+        ({"positions": "relativas"}, "positions: .*'relativas'"),
+        ({"placement": "both"}, "placement: .*'both'"),
+        ({"norm": "batch"}, "norm: .*'batch'"),
+        ({"activation": "tanh"}, "activation: .*'tanh'"),
     ],
 )
 @pytest.mark.usefixtures("as_user")
 def test_bad_sizes_are_refused_in_spanish(change, message):
     with pytest.raises(ValueError, match=message):
-        TextClassifier(TextClassifierConfig(**change))
+        TextClassifierConfig(**change)
 
 
 def test_the_config_cannot_change():
@@ -236,6 +239,13 @@ def test_shapes_that_differ_are_refused_in_spanish():
         binary_cross_entropy(torch.zeros(2), torch.zeros(3))
     with pytest.raises(ValueError, match="algún valor"):
         binary_cross_entropy(torch.zeros(0), torch.zeros(0))
+
+
+@pytest.mark.parametrize("classes", [[0, 2], [-1, 0], [0.0, 1.0], [0]])
+@pytest.mark.usefixtures("as_user")
+def test_classes_that_do_not_exist_are_refused_in_spanish(classes):
+    with pytest.raises(ValueError, match=r"classes: se esperaban 2 enteros .* entre 0 y 1"):
+        classification_loss(build(), (texts([3, 3]), torch.tensor(classes)))
 
 
 def test_it_learns_which_word_decides():

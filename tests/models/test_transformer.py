@@ -302,8 +302,8 @@ def test_weights_travel_in_a_state_dict():
         ({"norm": "batch"}, "norm: .*'rms' y llegó 'batch'"),
         ({"activation": "tanh"}, "activation: .*'gelu' y llegó 'tanh'"),
         ({"positions": "rotary"}, "positions: .*'rotary'"),
-        ({"num_layers": 0}, "num_layers: se esperaba al menos 1 y llegó 0"),
-        ({"d_model": 10, "num_heads": 4}, "divisible.*10 entre 4"),
+        ({"num_layers": 0}, "num_layers: se esperaba un entero positivo y llegó 0"),
+        ({"d_model": 10, "num_heads": 4}, "divisible.*d_model = 10, num_heads = 4"),
         ({"d_model": 9, "num_heads": 3}, "par y positivo y llegó 9"),
         ({"dropout": 1.0}, r"dropout: .*\[0, 1\) y llegó 1.0"),
         ({"end_id": 1}, "distintos"),
@@ -324,7 +324,7 @@ def test_bad_configurations_are_explained(as_user, changes, message):
         ([[1]], [[1.0]], "enteros"),
         ([[1] * 601], [[1]], "max_length mayor"),
         ([[1]], [[1], [1]], r"el mismo lote.*source \(1, 1\) y target \(2, 1\)"),
-        ([1], [1], r"source: se esperaba la forma \[batch, t\]"),
+        ([1], [1], r"token_ids: se esperaba la forma \[batch, t\]"),
     ],
 )
 def test_bad_inputs_are_explained(as_user, source, target, message):

@@ -1,0 +1,68 @@
+"""Lo que las capas y los modelos exigen de sus argumentos; si no sirven, un error lo explica."""
+
+from numbers import Integral
+
+import torch
+from torch import Tensor
+
+ID_TYPES = (torch.int64, torch.int32)
+
+
+def require_option(name: str, value: object, options: tuple) -> None:
+    """Rechaza un valor que no está entre las opciones, y las dice."""
+    if value not in options:
+        choices = ", ".join(map(repr, options))
+        raise ValueError(f"{name}: se esperaba uno de {choices} y llegó {value!r}.")
+
+
+def require_sizes(**sizes: int) -> None:
+    """Rechaza los tamaños que no son enteros positivos."""
+    for name, size in sizes.items():
+        if not isinstance(size, Integral) or size < 1:
+            raise ValueError(f"{name}: se esperaba un entero positivo y llegó {size!r}.")
+
+
+def require_dropout(dropout: float) -> None:
+    """Rechaza una probabilidad de dropout que no está en [0, 1)."""
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout: se esperaba una probabilidad en [0, 1) y llegó {dropout}.")
+
+
+def require_heads(d_model: int, num_heads: int) -> None:
+    """Exige que el ancho se reparta entre las cabezas sin que sobre nada."""
+    if d_model <= 0 or num_heads <= 0 or d_model % num_heads:
+        raise ValueError(
+            "Se esperaba d_model positivo y divisible entre num_heads, y llegó "
+            f"d_model = {d_model}, num_heads = {num_heads}. Cada cabeza recibe d_model / num_heads."
+        )
+
+
+def require_width(name: str, X: Tensor, width: int, argument: str) -> None:
+    """Exige que el último eje mida lo que se fijó al crear la capa con ese argumento."""
+    if X.shape[-1:] != (width,):
+        raise ValueError(
+            f"{name}: se esperaba un ancho de {width} y llegó la forma {tuple(X.shape)}. "
+            f"El ancho es el último eje, y se fija al crear la capa con {argument}."
+        )
+
+
+def require_ids(name: str, token_ids: Tensor, vocab_size: int) -> None:
+    """Rechaza identificadores que no son enteros de un lote o no están en el vocabulario."""
+    if token_ids.dtype not in ID_TYPES:
+        raise ValueError(
+            f"{name}: se esperaban identificadores enteros y llegó el tipo {token_ids.dtype}. "
+            "Pasa la salida del tokenizador, en un tensor de tipo torch.long."
+        )
+    if token_ids.ndim != 2:
+        raise ValueError(
+            f"{name}: se esperaba la forma [batch, t] y llegó {tuple(token_ids.shape)}. "
+            f"Una sola oración es un lote de una: {name}[None]."
+        )
+    if token_ids.is_meta or not token_ids.numel():
+        return
+    low, high = torch.stack(token_ids.aminmax()).tolist()
+    if low < 0 or high >= vocab_size:
+        raise ValueError(
+            f"{name}: se esperaban identificadores entre 0 y {vocab_size - 1} y llegaron entre "
+            f"{low} y {high}. ¿Son de otro tokenizador o del vocabulario del otro idioma?"
+        )
