@@ -192,7 +192,7 @@ def _mask_cases(rng):
     return [
         (_tokens(rng, (5, 3, 1), 5, pad_id=0), 0),
         (left, 3),
-        (_tokens(rng, (4, 2), 4, pad_id=7), 7),
+        (_tokens(rng, (4, 2), 4, pad_id=99), 99),  # mayor que cualquier palabra
     ]
 
 
@@ -294,6 +294,12 @@ DECODER_MASK = Exercise(
             "das por hecho que el relleno es el 0: su identificador llega en pad_id",
         ),
         Misconception(
+            "pad_is_smallest",
+            lambda ids, pad_id: (ids > pad_id)[:, None, None] & _future_hidden(ids.shape[-1]),
+            "comparas con >, y así el relleno solo se distingue si su identificador es el menor de "
+            "todos: se pregunta si son distintos",
+        ),
+        Misconception(
             "additive",
             _additive_mask,
             "devuelves la máscara aditiva, con 0 y −∞; se pide la booleana, True = visible",
@@ -330,9 +336,9 @@ def _cross_case(rng, t_t, t_s, lengths, pad_id):
 
 def _cross_cases(rng):
     return [
-        _cross_case(rng, 3, 5, (5, 3), 0),
-        _cross_case(rng, 4, 4, (4, 2, 3), 2),
-        _cross_case(rng, 5, 3, (2, 3), 1),
+        _cross_case(rng, 3, 5, (4, 3), 0),
+        _cross_case(rng, 4, 4, (3, 2, 3), 2),
+        _cross_case(rng, 5, 3, (2, 1), 75),
     ]
 
 
@@ -352,18 +358,33 @@ def _cross_from(queries, keys, values, masked=True):
 def _cross_with(
     *, scale=None, visible=None, worst=-math.inf, dim=-1, after=False, project_values=True
 ):
-    """Atención cruzada con un solo detalle cambiado."""
+    """Atención cruzada con un solo detalle cambiado; `scale` recibe d_model, d_k y d_v."""
 
     def implementation(Y, H, source_ids, pad_id, W_q, W_k, W_v):
         mask = padding_mask(source_ids, pad_id)
         mask = mask if visible is None else visible(mask, Y.shape[-2])
-        beta = 1 / math.sqrt(W_q.shape[-1]) if scale is None else scale(W_q)
+        beta = (scale or _by_root)(*W_q.shape, W_v.shape[-1])
         scores = beta * (Y @ W_q) @ (H @ W_k).mT
         A = torch.softmax(scores if after else scores.masked_fill(~mask, worst), dim=dim)
         A = A.masked_fill(~mask, 0.0) if after else A
         return A @ (H @ W_v if project_values else H)
 
     return implementation
+
+
+def _by_root(d_model, d_k, d_v):
+    return 1 / math.sqrt(d_k)
+
+
+def _cross_pad_is_zero(Y, H, source_ids, pad_id, *matrices):
+    return _cross(Y, H, source_ids, 0, *matrices)
+
+
+def _cross_zeroed_states(Y, H, source_ids, pad_id, *matrices):
+    hidden = (source_ids == pad_id).unsqueeze(-1)
+    return _cross_from("Y", "H", "H", masked=False)(
+        Y, H.masked_fill(hidden, 0.0), source_ids, pad_id, *matrices
+    )
 
 
 CROSS_ATTENTION = Exercise(
@@ -438,8 +459,8 @@ CROSS_ATTENTION = Exercise(
         Misconception(
             "mask_after_softmax",
             _cross_with(after=True),
-            "borras el relleno después de la softmax: las filas dejan de sumar 1; oculta las "
-            "puntuaciones antes",
+            "quitas el relleno después de la softmax (o pones a cero sus valores, que da lo "
+            "mismo): los pesos que quedan ya no suman 1; oculta las puntuaciones antes",
         ),
         Misconception(
             "softmax_over_queries",
@@ -455,14 +476,41 @@ CROSS_ATTENTION = Exercise(
         ),
         Misconception(
             "no_scale",
-            _cross_with(scale=lambda W: 1.0),
+            _cross_with(scale=lambda *widths: 1.0),
             "todo sale de donde debe; faltó dividir las puntuaciones por √d_k",
         ),
         Misconception(
             "scale_by_model",
-            _cross_with(scale=lambda W: 1 / math.sqrt(W.shape[0])),
+            _cross_with(scale=lambda d_model, d_k, d_v: 1 / math.sqrt(d_model)),
             "todo sale de donde debe; la escala usa d_model, y la que importa es d_k, el ancho de "
             "las consultas",
+        ),
+        Misconception(
+            "scale_by_values",
+            _cross_with(scale=lambda d_model, d_k, d_v: 1 / math.sqrt(d_v)),
+            "todo sale de donde debe; la escala usa d_v, el ancho de los valores, y las "
+            "puntuaciones son productos de consultas y claves, de ancho d_k",
+        ),
+        Misconception(
+            "scale_without_root",
+            _cross_with(scale=lambda d_model, d_k, d_v: 1 / d_k),
+            "todo sale de donde debe; divides por d_k, y falta su raíz",
+        ),
+        Misconception(
+            "multiplies_by_root",
+            _cross_with(scale=lambda d_model, d_k, d_v: math.sqrt(d_k)),
+            "todo sale de donde debe; multiplicas por √d_k, y hay que dividir",
+        ),
+        Misconception(
+            "pad_is_zero",
+            _cross_pad_is_zero,
+            "das por hecho que el relleno es el 0: su identificador llega en pad_id",
+        ),
+        Misconception(
+            "zeroed_states",
+            _cross_zeroed_states,
+            "pones a cero los estados del relleno, y una clave de ceros puntúa 0, que no es poco: "
+            "e⁰ = 1 sigue recibiendo peso. Oculta sus puntuaciones con −∞",
         ),
         Misconception(
             "values_are_states",
@@ -576,6 +624,22 @@ FEED_FORWARD = Exercise(
             "faltan los sesgos: conv1d los recibe como tercer argumento",
         ),
         Misconception(
+            "no_first_bias",
+            lambda X, k_1, b_1, k_2, b_2: _feed_forward(X, k_1, 0 * b_1, k_2, b_2),
+            "a la primera capa le falta su sesgo",
+        ),
+        Misconception(
+            "no_last_bias",
+            lambda X, k_1, b_1, k_2, b_2: _feed_forward(X, k_1, b_1, k_2, 0 * b_2),
+            "a la segunda capa le falta su sesgo",
+        ),
+        Misconception(
+            "activation_first",
+            _feed_forward_with(into=lambda X: X.mT.relu(), first=lambda Z: Z),
+            "la ReLU va entre las dos capas, y tú se la aplicas a la entrada: se pierde lo "
+            "negativo antes de mirarlo, y las dos capas siguen siendo una sola función lineal",
+        ),
+        Misconception(
             "residual_included",
             lambda X, *parameters: X + _feed_forward(X, *parameters),
             "sumaste la conexión residual; esta es solo la subcapa: de la suma se ocupa el bloque",
@@ -675,6 +739,28 @@ RMS_NORM = Exercise(
             "una sola media para todo el lote: cada posición necesita la suya",
         ),
         Misconception(
+            "root_before_mean",
+            _divided_by(
+                lambda X, eps: (X.square().sum(-1, keepdim=True) + eps).sqrt() / X.shape[-1]
+            ),
+            "divides por d después de la raíz; primero la media de los cuadrados y después la raíz",
+        ),
+        Misconception(
+            "eps_written_by_hand",
+            _divided_by(lambda X, eps: (X.square().mean(-1, keepdim=True) + 1e-5).sqrt()),
+            "escribiste un valor fijo para ε: llega en eps",
+        ),
+        Misconception(
+            "one_plus_gain",
+            lambda X, gain, eps: _rms_norm(X, 1 + gain, eps),
+            "multiplicas por 1 + g; se pide la ganancia tal cual",
+        ),
+        Misconception(
+            "adds_gain",
+            lambda X, gain, eps: _rms_norm(X, torch.ones_like(gain), eps) + gain,
+            "sumas la ganancia; cada coordenada se multiplica por la suya",
+        ),
+        Misconception(
             "no_gain",
             lambda X, gain, eps: _rms_norm(X, torch.ones_like(gain), eps),
             "falta la ganancia: sin ella, la capa no puede devolver a una coordenada la escala "
@@ -759,9 +845,36 @@ RESIDUAL = Exercise(
             "haces lo mismo en las tres: falta mirar placement",
         ),
         Misconception(
+            "always_pre",
+            lambda x, f, placement, norm, norm_out: _residual(x, f, "pre", norm, norm_out),
+            "haces pre en las tres: falta mirar placement",
+        ),
+        Misconception(
+            "always_sandwich",
+            lambda x, f, placement, norm, norm_out: _residual(x, f, "sandwich", norm, norm_out),
+            "haces sándwich en las tres: falta mirar placement",
+        ),
+        Misconception(
+            "post_for_the_rest",
+            _residual_where(sandwich=lambda x, f, norm, norm_out: norm(x + f(x))),
+            "con «sandwich» haces lo mismo que con «post»: ¿le falta su rama al if?",
+        ),
+        Misconception(
             "no_residual",
             _no_residual,
             "falta la conexión residual: la entrada debe sumarse a lo que da la subcapa",
+        ),
+        *(
+            Misconception(
+                f"no_residual_in_{placement}",
+                _residual_where(**{placement: without}),
+                f"en «{placement}» falta la conexión residual: la entrada debe sumarse",
+            )
+            for placement, without in (
+                ("post", lambda x, f, norm, norm_out: norm(f(x))),
+                ("pre", lambda x, f, norm, norm_out: f(norm(x))),
+                ("sandwich", lambda x, f, norm, norm_out: norm_out(f(norm(x)))),
+            )
         ),
         Misconception(
             "normalises_the_stream",
@@ -794,6 +907,12 @@ RESIDUAL = Exercise(
             _residual_where(sandwich=lambda x, f, norm, norm_out: norm_out(x + f(norm(x)))),
             "en sándwich, la segunda norma va dentro de la rama, antes de sumar: las dos rodean "
             "a la subcapa, no a la suma",
+        ),
+        Misconception(
+            "sandwich_around_everything",
+            _residual_where(sandwich=lambda x, f, norm, norm_out: norm(x + norm_out(f(x)))),
+            "en sándwich normalizas la suma, y la entrada de la subcapa llega sin normalizar: las "
+            "dos normas van en la rama, una antes y otra después de la subcapa",
         ),
         Misconception(
             "sandwich_shares_its_norm",
@@ -859,9 +978,9 @@ def _block_parameters(rng, d_model, d_ff):
 def _block_cases(rng):
     cases = []
     for (batch, t, d_model, heads), lengths in (
-        ((2, 5, 8, 2), (5, 3)),
+        ((2, 5, 8, 2), (4, 3)),
         ((3, 4, 4, 4), (2, 4, 3)),
-        ((1, 6, 6, 3), (6,)),
+        ((1, 6, 6, 3), (5,)),
     ):
         mask = padding_mask(_tokens(rng, lengths, t, 0), 0).unsqueeze(1)
         X = 1.5 * _randn(rng, batch, t, d_model)
@@ -941,6 +1060,24 @@ def _heads_by_reshape(X, P, num_heads, mask):
 def _heads_merged_by_reshape(X, P, num_heads, mask):
     Q, K, V = (_split(X @ P[name], num_heads) for name in ("W_q", "W_k", "W_v"))
     return attention(Q, K, V, mask=mask).reshape(X.shape) @ P["W_h"]
+
+
+def _heads_interleaved(X, P, num_heads, mask):
+    """Reparte salteado y junta del mismo modo: coherente, y distinto de lo pedido."""
+    Q, K, V = (
+        (X @ P[name]).unflatten(-1, (-1, num_heads)).movedim(-1, -3)
+        for name in ("W_q", "W_k", "W_v")
+    )
+    return attention(Q, K, V, mask=mask).movedim(-3, -1).flatten(-2) @ P["W_h"]
+
+
+def _heads_merged_interleaved(X, P, num_heads, mask):
+    Q, K, V = (_split(X @ P[name], num_heads) for name in ("W_q", "W_k", "W_v"))
+    return attention(Q, K, V, mask=mask).movedim(-3, -1).flatten(-2) @ P["W_h"]
+
+
+def _first_half(X, P, num_heads, mask):
+    return _norm(X + _multi_head(X, P, num_heads, mask), P, 1)
 
 
 ENCODER_BLOCK = Exercise(
@@ -1056,6 +1193,40 @@ ENCODER_BLOCK = Exercise(
             _block_with(attend=_heads_merged_by_reshape),
             "las cabezas se parten bien y se juntan mal: antes del reshape hay que devolver su "
             "eje a su lugar (es el ejercicio 2)",
+        ),
+        Misconception(
+            "heads_interleaved",
+            _block_with(attend=_heads_interleaved),
+            "repartes las coordenadas salteadas entre las cabezas: cada una recibe un tramo "
+            "seguido. En rearrange, «(h d)», no «(d h)»",
+        ),
+        Misconception(
+            "heads_merged_interleaved",
+            _block_with(attend=_heads_merged_interleaved),
+            "las cabezas se parten bien y al juntarlas se intercalan: se concatenan enteras, una "
+            "tras otra. En rearrange, «(h d)», no «(d h)»",
+        ),
+        Misconception(
+            "causal",
+            _block_with(
+                attend=lambda X, P, h, mask: _multi_head(
+                    X, P, h, mask & _future_hidden(X.shape[-2])
+                )
+            ),
+            "pusiste además una máscara causal: el codificador lee la frase entera, y en ella nada "
+            "es futuro",
+        ),
+        Misconception(
+            "output_matrix_transposed",
+            _block_with(
+                attend=lambda X, P, h, mask: _multi_head(X, P | {"W_h": P["W_h"].T}, h, mask)
+            ),
+            "usas W_h transpuesta; todas las matrices van como X @ W",
+        ),
+        Misconception(
+            "only_attention",
+            _first_half,
+            "esa es la primera mitad del bloque; falta la segunda: la red, su suma y su norma",
         ),
         Misconception(
             "no_output_matrix",
@@ -1185,6 +1356,18 @@ DECODER_BUG = Exercise(
             "solo el futuro",
         ),
         Misconception(
+            "inverted",
+            _decoder_with(own=lambda t: ~_future_hidden(t)),
+            "la máscara está en la atención correcta y al revés: True es visible, así que "
+            "causal_mask se usa sin ~",
+        ),
+        Misconception(
+            "nothing_hidden",
+            _decoder_with(own=_everything, cross=lambda mask, t_t, t_s: None),
+            "quitaste las dos máscaras: en la autoatención hace falta la causal, y en la cruzada, "
+            "la del relleno del origen",
+        ),
+        Misconception(
             "network_skips_cross",
             _decoder_with(end=lambda Z, C, hidden: _plain_norm(Z + hidden)),
             "las máscaras ya están bien; en la última suma entra Z y no C, y lo que trajo la "
@@ -1283,6 +1466,16 @@ CACHED_STEP = Exercise(
             "la clave y el valor nuevos sustituyen a los guardados; se añaden al final",
         ),
         Misconception(
+            "returns_only_the_new",
+            lambda x, K, V, W_q, W_k, W_v: (
+                _cached_step(x, K, V, W_q, W_k, W_v)[0],
+                x @ W_k,
+                x @ W_v,
+            ),
+            "la salida es correcta, pero devuelves solo la clave y el valor nuevos: hay que "
+            "devolver todo lo guardado, con ellos al final",
+        ),
+        Misconception(
             "prepended",
             _cached_with(join=lambda old, new: torch.cat([new, old], dim=-2)),
             "lo nuevo quedó delante: la salida no lo nota, porque la atención no sabe de orden, "
@@ -1342,6 +1535,26 @@ PARAMETERS = Exercise(
             "no_biases",
             4_197_376,
             "faltan los sesgos de las capas lineales: uno por cada salida",
+        ),
+        Misconception(
+            "no_network_biases",
+            4_201_472,
+            "faltan los sesgos de la red prealimentada: uno por cada salida de cada capa",
+        ),
+        Misconception(
+            "no_attention_biases",
+            4_199_936,
+            "faltan los sesgos de las atenciones: uno por cada salida de cada proyección",
+        ),
+        Misconception(
+            "one_norm",
+            4_201_984,
+            "contaste una sola norma: hay una por subcapa, y las subcapas son tres",
+        ),
+        Misconception(
+            "with_embedding",
+            23_148_032,
+            "sumaste la tabla de incrustaciones: se pide solo un bloque",
         ),
         Misconception(
             "nothing_but_matrices",

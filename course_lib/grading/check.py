@@ -310,8 +310,8 @@ def judge(
 
 _INPUTS_FAULT = Fault(
     "inputs",
-    "modificas la entrada: el resultado es correcto, pero quien llama encuentra cambiado su "
-    "tensor. Trabaja sobre una copia, o usa la operación que no escribe en el mismo lugar",
+    "modificas la entrada: el resultado es correcto, pero quien llama encuentra cambiados sus "
+    "datos. Trabaja sobre una copia, o usa la operación que no escribe en el mismo lugar",
 )
 
 
@@ -381,11 +381,18 @@ def _first_fault(
     for case, outcome, target in zip(cases, outcomes, expected, strict=True):
         if outcome.failure is not None:
             return _runs_fault(outcome.failure)
-        shapes = ", ".join(str(tuple(x.shape)) for x in tensors_in(case))
-        ending = f", con entradas de forma {shapes}" if shapes else ""
         for fault in _comparison(exercise).faults(outcome.value, target.value):
-            faults.append(Fault(fault.property, fault.text + ending))
+            faults.append(Fault(fault.property, fault.text + _which_inputs(case)))
     return min(faults, key=lambda fault: PROPERTIES.index(fault.property), default=None)
+
+
+def _which_inputs(case: tuple) -> str:
+    """Dice con qué entradas ocurre: las formas y las opciones por nombre, nunca los valores."""
+    tensors = [x for x in case if isinstance(x, torch.Tensor)] or tensors_in(case)
+    shapes = ", ".join(str(tuple(x.shape)) for x in tensors)
+    options = ", ".join(f"«{x}»" for x in case if isinstance(x, str) and x.isidentifier())
+    told = " y ".join(part for part in (shapes and f"entradas de forma {shapes}", options) if part)
+    return f", con {told}" if told else ""
 
 
 def _runs_fault(failure: Failure) -> Fault:
