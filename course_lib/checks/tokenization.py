@@ -157,6 +157,18 @@ def _merge_in_blocks(symbols, pair, new):
     return result
 
 
+def _merge_never(symbols, pair, new):
+    return list(symbols)
+
+
+def _merge_each_symbol(symbols, pair, new):
+    return [new if symbol in pair else symbol for symbol in symbols]
+
+
+def _merge_drops_pair(symbols, pair, new):
+    return [symbol for symbol in _merge(symbols, pair, -1) if symbol != -1]
+
+
 def _merge_jumps_always(symbols, pair, new):
     result, i = [], 0
     while i < len(symbols):
@@ -215,6 +227,23 @@ MERGE = Exercise(
             _merge_jumps_always,
             "avanzas dos lugares aunque no haya fusión, y se pierden símbolos por el camino",
         ),
+        Misconception(
+            "never",
+            _merge_never,
+            "no fusionas nunca: pair es una tupla, y una lista no es igual a una tupla aunque "
+            "contenga lo mismo; compara con tuple(…)",
+        ),
+        Misconception(
+            "each_symbol",
+            _merge_each_symbol,
+            "cambias cada símbolo que está en el par por separado; se cambian los dos juntos, "
+            "cuando uno sigue al otro, y por un solo símbolo",
+        ),
+        Misconception(
+            "drops_pair",
+            _merge_drops_pair,
+            "quitas el par y no pones nada: en su lugar va el símbolo nuevo",
+        ),
     ),
 )
 
@@ -244,6 +273,10 @@ def _pair_cases(rng):
         (("aaa", 3), ("bc", 4)),
         (("abab", 3), ("cd", 4)),
         (("ab", 3), ("ba", 3), ("cd", 5)),
+        (("bc", 2), ("ad", 2)),
+        (("ab", 1), ("cd", 3)),
+        (("cab", 3), ("dab", 3), ("ef", 4)),
+        (("ef", 5), ("cd", 1)),
     )
     factors = torch.randint(1, 9, (len(texts),), generator=rng).tolist()
     letters = _symbols(rng)
@@ -292,6 +325,35 @@ def _counts_unordered(words):
     for pair, n in _pair_counts(words).items():
         counts[tuple(sorted(pair))] += n
     return counts
+
+
+def _counts_last_word(words):
+    return _pair_counts(words[-1:])
+
+
+def _counts_overwrite(words):
+    counts = {}
+    for symbols, frequency in words:
+        for pair in pairwise(symbols):
+            counts[pair] = frequency
+    return counts
+
+
+def _counts_in_blocks(words):
+    counts = Counter()
+    for symbols, frequency in words:
+        for i in range(0, len(symbols) - 1, 2):
+            counts[symbols[i], symbols[i + 1]] += frequency
+    return counts
+
+
+def _smallest_pair(words):
+    return min(_pair_counts(words))
+
+
+def _second_symbol_first(words):
+    counts = _pair_counts(words)
+    return min(counts, key=lambda pair: (-counts[pair], pair[::-1]))
 
 
 def _first_seen(words):
@@ -372,6 +434,32 @@ BEST_PAIR = Exercise(
             _least_frequent,
             "devuelves el par menos frecuente",
         ),
+        Misconception(
+            "second_symbol_first",
+            _second_symbol_first,
+            "en el empate miras primero el segundo símbolo del par; manda el primero",
+        ),
+        Misconception(
+            "smallest_pair",
+            _smallest_pair,
+            "devuelves el par menor de todos, sin mirar cuántas veces está: la cuenta va primero",
+        ),
+        Misconception(
+            "overwrites",
+            _most_counted(_counts_overwrite),
+            "guardas la frecuencia de la última palabra que tiene el par; hay que sumar las de "
+            "todas, y todas las veces que está en cada una",
+        ),
+        Misconception(
+            "last_word",
+            _most_counted(_counts_last_word),
+            "solo cuentan los pares de la última palabra: crea las cuentas antes del bucle",
+        ),
+        Misconception(
+            "in_blocks",
+            _most_counted(_counts_in_blocks),
+            "cuentas los símbolos de dos en dos; también son vecinos el segundo y el tercero",
+        ),
     ),
 )
 
@@ -395,6 +483,7 @@ def _encode_cases(rng):
         (("aa", (0, 0)), "aaaaaaa"),
         (("cd", "ab", (1, 0)), "fabcdabe"),
         (("ab",), "cde"),
+        (("ef", "ab", (1, "c")), "abcab"),
     )
     letters = _symbols(rng)
 
@@ -461,6 +550,46 @@ def _numbered_from(first):
     return implementation
 
 
+def _never_stored(symbols, merges):
+    return list(symbols)
+
+
+def _last_only(symbols, merges):
+    """Aplica cada fusión a la palabra original: solo queda la última."""
+    result = symbols
+    for i, pair in enumerate(merges):
+        result = _merge(symbols, pair, BYTES + i)
+    return list(result)
+
+
+def _stops_at_absent(symbols, merges):
+    for i, pair in enumerate(merges):
+        if pair not in pairwise(symbols):
+            break
+        symbols = _merge(symbols, pair, BYTES + i)
+    return list(symbols)
+
+
+def _numbered_by_use(symbols, merges):
+    new = BYTES
+    for pair in merges:
+        if pair in pairwise(symbols):
+            symbols, new = _merge(symbols, pair, new), new + 1
+    return list(symbols)
+
+
+def _always_the_same_number(symbols, merges):
+    """Con la fusión de la solución: el símbolo recién nacido puede fusionarse otra vez."""
+    for pair in merges:
+        result = []
+        for symbol in symbols:
+            result.append(symbol)
+            if tuple(result[-2:]) == pair:
+                result[-2:] = [BYTES]
+        symbols = result
+    return list(symbols)
+
+
 def _never_merges_merged(symbols, merges):
     """Aplica solo las fusiones de dos bytes."""
     for i, pair in enumerate(merges):
@@ -523,6 +652,35 @@ ENCODE = Exercise(
             _never_merges_merged,
             "fusionas bytes, pero nunca los tokens que salieron de otra fusión",
         ),
+        Misconception(
+            "never_stored",
+            _never_stored,
+            "devuelves la palabra sin fusionar: merge no cambia la lista que recibe, sino que "
+            "devuelve otra; guárdala",
+        ),
+        Misconception(
+            "last_only",
+            _last_only,
+            "aplicas cada fusión a la palabra original, y solo se conserva la última: parte de lo "
+            "que dejó la anterior",
+        ),
+        Misconception(
+            "stops_at_absent",
+            _stops_at_absent,
+            "te detienes en la primera fusión que no aparece en la palabra; puede que otra "
+            "posterior sí aparezca",
+        ),
+        Misconception(
+            "numbered_by_use",
+            _numbered_by_use,
+            "numeras las fusiones según las usas en esta palabra; su número es su lugar en merges, "
+            "aparezca o no en la palabra",
+        ),
+        Misconception(
+            "always_the_same_number",
+            _always_the_same_number,
+            "todas tus fusiones dan el mismo token, el 256: la fusión k da el 256 + k",
+        ),
     ),
 )
 
@@ -554,6 +712,7 @@ COSINE = Exercise(
     points=1,
     reference=_cosine,
     cases=_cosine_cases,
+    tolerance=1e-5,  # quien suma un ε al divisor, para no dividir por cero, también acierta
     misconceptions=(
         Misconception(
             "dot_product",
@@ -575,6 +734,12 @@ COSINE = Exercise(
             "squared_norms",
             lambda X, Y: X @ Y.T / (X.square().sum(-1)[:, None] * Y.square().sum(-1)),
             "divides por las longitudes al cuadrado: falta la raíz",
+        ),
+        Misconception(
+            "missing_parentheses",
+            lambda X, Y: X @ Y.T / X.norm(dim=-1)[:, None] * Y.norm(dim=-1),
+            "divides por las longitudes de X y multiplicas por las de Y: en a / b * c, c no está "
+            "en el divisor; faltan paréntesis",
         ),
         Misconception(
             "columns",
@@ -680,6 +845,29 @@ def _multiplied(length, d_model):
     return _interleaved(angles.sin(), angles.cos())
 
 
+def _column_as_pair(length, d_model):
+    """El número de la columna en lugar del número del par."""
+    angles = _angles(length, 2 * torch.arange(d_model) / d_model)
+    return _interleaved(angles[:, ::2].sin(), angles[:, 1::2].cos())
+
+
+def _divides_the_power(length, d_model):
+    positions = torch.arange(length, dtype=torch.float64)[:, None]
+    angles = positions / (10_000 ** (2 * _pairs(d_model)) / d_model)
+    return _interleaved(angles.sin(), angles.cos())
+
+
+def _divides_everything(length, d_model):
+    positions = torch.arange(length, dtype=torch.float64)[:, None]
+    angles = positions / 10_000 ** (2 * _pairs(d_model)) / d_model
+    return _interleaved(angles.sin(), angles.cos())
+
+
+def _without_cosines(length, d_model):
+    angles = _angles(length, _exponent(_pairs(d_model), d_model))
+    return _interleaved(angles.sin(), torch.zeros_like(angles))
+
+
 def _no_power(length, d_model):
     positions = torch.arange(length, dtype=torch.float64)[:, None]
     angles = positions / 10_000 * 2 * _pairs(d_model) / d_model
@@ -743,6 +931,29 @@ POSITIONS = Exercise(
             _multiplied,
             "multiplicas por 10000^(2i/d) en lugar de dividir: las ondas deben hacerse más "
             "lentas hacia la derecha",
+        ),
+        Misconception(
+            "column_as_pair",
+            _column_as_pair,
+            "usas el número de la columna como i: i es el número del par, y las columnas 0 y 1 "
+            "tienen las dos i = 0",
+        ),
+        Misconception(
+            "divides_the_power",
+            _divides_the_power,
+            "la división por d está dentro del exponente: 10000**(2i)/d eleva primero y divide "
+            "después; faltan paréntesis",
+        ),
+        Misconception(
+            "divides_everything",
+            _divides_everything,
+            "divides el ángulo entero por d, y es el exponente, 2i/d, el que la lleva: faltan "
+            "paréntesis",
+        ),
+        Misconception(
+            "without_cosines",
+            _without_cosines,
+            "las columnas impares se quedaron en cero: ahí va el coseno",
         ),
         Misconception(
             "no_power",

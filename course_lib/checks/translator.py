@@ -146,6 +146,12 @@ def _smoothing_reduced(reduce):
     return implementation
 
 
+def _padding_in_the_uniform(logits, targets, epsilon, pad_id):
+    log_p, kept = torch.log_softmax(logits, -1), targets != pad_id
+    right = log_p[kept].gather(-1, targets[kept][:, None]).mean()
+    return -(1 - epsilon) * right - epsilon * log_p.mean()
+
+
 def _log_of_mean(logits, targets, epsilon, pad_id):
     kept = targets != pad_id
     p = torch.softmax(logits[kept], -1)
@@ -178,10 +184,46 @@ LABEL_SMOOTHING = Exercise(
             "vocabulario, y el correcto también recibe su parte",
         ),
         Misconception(
+            "right_token_without_share",
+            _smoothed(lambda e, v: 1 - e, lambda e, v: e / v),
+            "al token correcto le falta su parte del reparto: pesa 1 − ε + ε/vocab, y así las "
+            "etiquetas suman 1",
+        ),
+        Misconception(
+            "right_token_whole_and_share",
+            _smoothed(lambda e, v: 1 + e / v, lambda e, v: e / v),
+            "el token correcto recibe su parte de ε sin haber cedido nada: antes debe bajar a "
+            "1 − ε",
+        ),
+        Misconception(
             "epsilon_each",
             _smoothed(lambda e, v: 1 - e, lambda e, v: e),
             "cada token recibe ε entero: ese ε se reparte, así que falta dividir por el tamaño del "
             "vocabulario",
+        ),
+        Misconception(
+            "sums_the_vocabulary",
+            _smoothed(lambda e, v: 1.0, lambda e, v: e),
+            "sumas log p sobre todo el vocabulario, y ahí va su promedio: a cada token le toca "
+            "ε/vocab",
+        ),
+        Misconception(
+            "wrong_sign",
+            lambda *inputs: -_label_smoothing(*inputs),
+            "el signo está al revés: los logaritmos son negativos, y la pérdida debe ser positiva",
+        ),
+        Misconception(
+            "swapped_weights",
+            lambda logits, targets, epsilon, pad_id: _label_smoothing(
+                logits, targets, 1 - epsilon, pad_id
+            ),
+            "los pesos están intercambiados: el token correcto lleva 1 − ε, y el reparto, ε",
+        ),
+        Misconception(
+            "padding_in_the_uniform",
+            _padding_in_the_uniform,
+            "quitas el relleno en el término del token correcto, pero no en el otro promedio: ahí "
+            "también sobran esas filas",
         ),
         Misconception(
             "counts_padding",
@@ -248,7 +290,8 @@ WARMUP = Exercise(
         Misconception(
             "no_warmup",
             lambda s, d, w: d**-0.5 * s**-0.5,
-            "solo baja: falta el término lineal del calentamiento, y el primer paso sería el mayor",
+            "solo baja, y el primer paso sería el mayor: falta el término lineal del "
+            "calentamiento, o nunca es el menor (revisa el signo de su exponente)",
         ),
         Misconception(
             "no_width",
@@ -264,6 +307,28 @@ WARMUP = Exercise(
             "counts_from_zero",
             lambda s, d, w: _warmup(s + 1, d, w),
             "el primer paso ya es el 1: no le sumes otro",
+        ),
+        Misconception(
+            "exponents_without_parentheses",
+            lambda s, d, w: d**-1 / 2 * min(s**-1 / 2, s * w**-3 / 2),
+            "falta un paréntesis en los exponentes: en Python, x**-1/2 es (x**-1)/2",
+        ),
+        Misconception(
+            "stays_at_the_top",
+            lambda s, d, w: (d * w) ** -0.5 * min(1, s / w),
+            "sube bien, pero se queda arriba: después del calentamiento baja como la raíz inversa "
+            "del paso",
+        ),
+        Misconception(
+            "peak_is_one",
+            lambda s, d, w: min(s / w, (w / s) ** 0.5),
+            "la forma es la correcta, pero la tasa llega a 1: en s = warmup debe valer "
+            "1/√(d_model·warmup)",
+        ),
+        Misconception(
+            "adds_both",
+            lambda s, d, w: d**-0.5 * (s**-0.5 + s * w**-1.5),
+            "sumas los dos términos; se toma el menor",
         ),
         Misconception(
             "wrong_slope",
@@ -318,6 +383,22 @@ SCORES = Exercise(
             "no_denominator",
             lambda log_p, n, a: log_p / (5.0 + n) ** a,
             "falta el 6^α del denominador: con un solo token, lp debe valer 1",
+        ),
+        Misconception(
+            "missing_parentheses",
+            lambda log_p, n, a: log_p / (5 + n) ** a / 6**a,
+            "divides también por 6^α: en a / b / c, c va con b en el divisor; el 6^α es del "
+            "denominador de lp, y faltan paréntesis",
+        ),
+        Misconception(
+            "mean_per_token",
+            lambda log_p, n, a: log_p / n,
+            "es la media por token: la penalización depende de α, y con α = 0 no corrige nada",
+        ),
+        Misconception(
+            "wrong_constant",
+            lambda log_p, n, a: log_p / ((5.0 + n) ** a / 6),
+            "el 6 del denominador también lleva el exponente α",
         ),
         Misconception(
             "power_inside",
@@ -492,8 +573,36 @@ def _best_from_each(extended, size):
     return [e for group in groups for e in sorted(group, key=lambda e: -e[1])[:size]]
 
 
+def _refilling(log_p, start, end, beam_size, alpha, max_length):
+    """Cuando una hipótesis termina, su lugar lo toma otra: siempre hay beam_size abiertas."""
+    spare = []
+
+    def prune(extended, size):
+        ranked = sorted(extended, key=lambda e: -e[1])
+        still = [e for e in ranked if e[0][-1] != end][:size]
+        spare[:] = [e for e in ranked[:size] if e[0][-1] == end]
+        return spare + still
+
+    return _search(log_p, start, end, beam_size, alpha, max_length, prune=prune)
+
+
+def _with_the_start(*inputs):
+    tokens, score = _beam_search(*inputs)
+    return [inputs[1], *tokens], score
+
+
+def _without_the_end(*inputs):
+    tokens, score = _beam_search(*inputs)
+    return [token for token in tokens if token != inputs[2]], score
+
+
+def _log_p_of_the_best(*inputs):
+    tokens, score = _beam_search(*inputs)
+    return tokens, score * ((5 + len(tokens)) / 6) ** inputs[4]
+
+
 def _search_cases(rng):
-    """Tablas al azar, y tres hechas a mano: gana la larga, gana la segunda, no termina ninguna."""
+    """Tablas al azar, y otras a mano: gana la larga o la segunda, no termina ninguna, sobra una."""
     shapes = [(5, 2, 0.6, 5), (6, 3, 1.0, 5), (4, 2, 0.0, 4), (6, 2, 1.0, 6), (5, 3, 0.6, 6)]
     cases = []
     for vocab, beam_size, alpha, limit in shapes * 3:
@@ -507,12 +616,17 @@ def _search_cases(rng):
     second[0, 4], second[0, 1], second[1, 4] = 0.3, 0.65, 0.95
     endless = long.clone()
     endless[:, 4] = 1e-6
+    # La tercera del primer paso sería la mejor, pero no cabe en un haz de dos.
+    third = torch.full((5, 5), 0.25, dtype=torch.float64) + jitter
+    third[0] = torch.tensor([0.003, 0.335, 0.315, 0.007, 0.34], dtype=torch.float64)
+    third[1, 4], third[2] = 0.1, torch.tensor([0.004, 0.004, 0.004, 0.003, 0.985])
     for table, beam_size, alpha, limit in (
         (long, 2, 1.0, 6),
         (long, 2, 0.0, 6),
         (long, 2, 1.0, 3),
         (second, 2, 0.0, 4),
         (endless, 2, 0.6, 3),
+        (third, 2, 1.0, 4),
     ):
         log_p = (table / table.sum(-1, keepdim=True)).log()
         cases.append((log_p, 0, 4, beam_size, alpha, limit))
@@ -576,6 +690,31 @@ BEAM_SEARCH = Exercise(
             "divides por n^α: aquí la penalización es (5 + n)^α / 6^α",
         ),
         Misconception(
+            "refills",
+            _refilling,
+            "cuando una hipótesis termina, otra ocupa su lugar (algunas bibliotecas lo hacen); "
+            "aquí se eligen primero las beam_size mejores y después salen las que terminaron, así "
+            "que el haz se encoge",
+        ),
+        Misconception(
+            "with_the_start",
+            _with_the_start,
+            "la puntuación es la correcta, pero la lista lleva también start, que no lo escribió "
+            "el modelo",
+        ),
+        Misconception(
+            "without_the_end",
+            _without_the_end,
+            "la puntuación es la correcta, pero a la lista le falta el token de fin, que también "
+            "se escribió",
+        ),
+        Misconception(
+            "returns_log_p",
+            _log_p_of_the_best,
+            "eliges bien, pero devuelves log P: el segundo elemento es la puntuación, "
+            "log P / lp(n)",
+        ),
+        Misconception(
             "never_prunes",
             _searching(prune=_best_from_each),
             "te quedas con beam_size extensiones de cada hipótesis: el haz crece en cada paso; "
@@ -631,6 +770,18 @@ def _nucleus_sorted(probabilities, p):
     return _nucleus(probabilities, p).sort(dim=-1, descending=True).values
 
 
+def _nucleus_gathered_by_order(probabilities, p):
+    """Usa `order` como si fuera su propia inversa."""
+    ordered, order = probabilities.sort(dim=-1, descending=True)
+    kept = ordered * (ordered.cumsum(-1) - ordered < p)
+    return _shared_out(kept.gather(-1, order))
+
+
+def _nucleus_softmax(probabilities, p):
+    kept = _nucleus(probabilities, p) > 0
+    return torch.softmax(probabilities.masked_fill(~kept, -math.inf), -1)
+
+
 def _nucleus_count(probabilities, p):
     best = probabilities.topk(math.ceil(p * probabilities.shape[-1]), dim=-1)
     return _shared_out(torch.zeros_like(probabilities).scatter(-1, best.indices, best.values))
@@ -652,6 +803,34 @@ NUCLEUS = Exercise(
             _nucleus_keeping(lambda ordered, gathered, p: gathered <= p),
             "dejas fuera el token que cruza el umbral: lo que queda no llega a p, y si el primero "
             "ya lo pasa no queda nada",
+        ),
+        Misconception(
+            "stops_before_reaching_p",
+            _nucleus_keeping(lambda ordered, gathered, p: gathered < p),
+            "solo entran los que, sumados, todavía no llegan a p: falta el token que cruza el "
+            "umbral, y si el primero ya lo cruza no queda ninguno",
+        ),
+        Misconception(
+            "goes_on_when_exact",
+            _nucleus_keeping(lambda ordered, gathered, p: gathered - ordered <= p),
+            "cuando los de delante reúnen p exactamente, ya basta: el siguiente no entra",
+        ),
+        Misconception(
+            "gathered_by_order",
+            _nucleus_gathered_by_order,
+            "el camino de vuelta no es order: dice qué token quedó en cada lugar, y hace falta lo "
+            "contrario, en qué lugar quedó cada token",
+        ),
+        Misconception(
+            "divides_by_p",
+            lambda probabilities, p: probabilities * (_nucleus(probabilities, p) > 0) / p,
+            "divides por p, y lo que reúne el conjunto suele ser algo más: divide por su suma",
+        ),
+        Misconception(
+            "softmax_again",
+            _nucleus_softmax,
+            "aplicas una softmax a las probabilidades, y cambian sus proporciones: basta con "
+            "dividirlas por su suma",
         ),
         Misconception(
             "not_renormalised",
@@ -761,6 +940,13 @@ REORDER = Exercise(
             _reorder_with(_to_parent, _to_parent),
             "llevas cada fila al lugar de su padre, y es al revés: cada hipótesis nueva toma la "
             "fila de su padre",
+        ),
+        Misconception(
+            "tokens_too",
+            lambda written, cache, parents, tokens: _reorder(
+                written, cache, parents, tokens[parents]
+            ),
+            "reordenas también los tokens nuevos, y ya vienen en el orden de las hipótesis nuevas",
         ),
         Misconception(
             "cache_the_other_way",

@@ -221,7 +221,8 @@ class Comparison:
 
     def _list_faults(self, actual: list | tuple, expected: list | tuple, where: str) -> list[Fault]:
         if len(actual) != len(expected):
-            text = f"{where}la lista tiene {len(actual)} elementos y debería tener {len(expected)}"
+            unit = "elemento" if len(actual) == 1 else "elementos"
+            text = f"{where}la lista tiene {len(actual)} {unit} y debería tener {len(expected)}"
             return [Fault("shape", text)]
         return [
             fault
