@@ -185,6 +185,7 @@ def sampling_distribution(
 
 def keep_top_k(logits: Float[Tensor, "*batch vocab"], k: int) -> Float[Tensor, "*batch vocab"]:
     """Deja los k tokens más probables y pone −∞ en los demás (top-k)."""
+    _require_top_k(k)
     best = logits.topk(min(k, logits.shape[-1]), dim=-1).indices
     return _keep(logits, torch.zeros_like(logits, dtype=torch.bool).scatter(-1, best, True))
 
@@ -195,8 +196,9 @@ def keep_top_p(logits: Float[Tensor, "*batch vocab"], p: float) -> Float[Tensor,
     De mayor a menor, un token se queda si los anteriores aún no reunían p: el que cruza el umbral
     entra, y por eso siempre queda al menos uno.
 
-    Fuente: Holtzman et al. (2020), §3.1; ecuación `eq-top-p` del capítulo `decoding`.
+    Fuente: Holtzman et al. (2020), §3; ecuación `eq-top-p` del capítulo `decoding`.
     """
+    _require_top_p(p)
     ordered, order = torch.softmax(logits, dim=-1).sort(dim=-1, descending=True, stable=True)
     gathered = ordered.cumsum(-1)
     before = torch.cat((torch.zeros_like(gathered[..., :1]), gathered[..., :-1]), -1)
@@ -519,10 +521,20 @@ def _require_sampling(temperature, top_k, top_p):
             f"temperature: se esperaba un número positivo y llegó {temperature}. Con temperatura 0 "
             "no hay sorteo: usa `greedy`."
         )
-    if top_k is not None and top_k < 1:
-        raise ValueError(f"top_k: se esperaba al menos 1, o None, y llegó {top_k}.")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(f"top_p: se esperaba una probabilidad en (0, 1], o None, y llegó {top_p}.")
+    if top_k is not None:
+        _require_top_k(top_k)
+    if top_p is not None:
+        _require_top_p(top_p)
+
+
+def _require_top_k(k):
+    if k < 1:
+        raise ValueError(f"top_k: se esperaba al menos 1, o None, y llegó {k}.")
+
+
+def _require_top_p(p):
+    if not 0 < p <= 1:
+        raise ValueError(f"top_p: se esperaba una probabilidad en (0, 1], o None, y llegó {p}.")
 
 
 def _require_beam(beam_size, length_penalty, num_best):

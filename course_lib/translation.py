@@ -24,6 +24,9 @@ class Translator:
         tokenizer: el mismo para los dos idiomas.
         model: el Transformer; sus `pad_id`, `start_id` y `end_id` son los del tokenizador.
 
+    Errores:
+        ValueError: si el modelo y el tokenizador no son del mismo vocabulario.
+
     Fuente: capítulo `translator`.
     """
 
@@ -34,11 +37,13 @@ class Translator:
         config, special = self.model.config, self.tokenizer.special
         ids = (config.pad_id, config.start_id, config.end_id)
         expected = tuple(map(special, ("<pad>", START, END)))
-        if config.source_vocab != self.tokenizer.vocab_size or ids != expected:
+        sizes = {config.source_vocab, config.output_vocab}
+        if sizes != {self.tokenizer.vocab_size} or ids != expected:
             raise ValueError(
-                f"El modelo espera un vocabulario de {config.source_vocab} tokens con {ids} de "
-                f"relleno, comienzo y fin; el tokenizador tiene {self.tokenizer.vocab_size} y "
-                f"{expected}. Crea el modelo con los números del tokenizador."
+                f"El modelo lee {config.source_vocab} tokens y escribe {config.output_vocab}, con "
+                f"{ids} de relleno, comienzo y fin; el tokenizador tiene "
+                f"{self.tokenizer.vocab_size} y {expected}. Crea el modelo con los números del "
+                "tokenizador."
             )
 
     def example(self, source: str, target: str) -> tuple[list[int], list[int]]:
@@ -79,7 +84,12 @@ class Translator:
 
         Devuelve:
             Una traducción por texto, en su orden.
+
+        Errores:
+            ValueError: si llega un solo texto, o uno con su traducción no cabe en el modelo.
         """
+        if isinstance(texts, str):
+            raise ValueError("texts: se esperaban varios textos y llegó uno; pásalo en una lista.")
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         limits = {"end_id": self.model.config.end_id, "max_new_tokens": max_new_tokens}
         found = {}

@@ -838,6 +838,12 @@ def test_logits_of_another_shape_are_refused(method, logits):
         method(lambda ids, state: (logits, None), PROMPT, **REQUEST)
 
 
+@pytest.mark.parametrize(("keep", "value"), [(keep_top_k, 0), (keep_top_p, 0.0)])
+def test_something_must_be_kept(keep, value):
+    with pytest.raises(ValueError, match=r"top_[kp]: se esperaba"):
+        keep(torch.zeros(4), value)
+
+
 @pytest.mark.usefixtures("as_user")
 @pytest.mark.parametrize(
     ("function", "options", "message"),

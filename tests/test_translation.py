@@ -59,6 +59,11 @@ def test_no_texts(translator):
     assert translator.translate([]) == []
 
 
+def test_one_text_is_not_a_list_of_letters(translator, as_user):
+    with pytest.raises(ValueError, match="llegó uno; pásalo en una lista"):
+        translator.translate("Sal al gusto")
+
+
 def test_the_labels_of_the_tokens_are_their_text(translator):
     ids = translator.sources(["Pela las papas."])[0].tolist()
     labels = translator.tokens(ids)
@@ -73,3 +78,5 @@ def test_a_model_of_another_vocabulary_is_refused(tokenizer, as_user):
         Translator(other, model)
     with pytest.raises(ValueError, match="relleno, comienzo y fin"):
         make(tokenizer, start_id=7)
+    with pytest.raises(ValueError, match=f"lee {tokenizer.vocab_size} tokens y escribe 900"):
+        make(tokenizer, target_vocab=900)

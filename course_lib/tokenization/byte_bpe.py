@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ class ByteBPE:
     ) -> ByteBPE:
         """Aprende las fusiones de unos textos: cada vez, el par de tokens vecinos más frecuente.
 
-        Los pares no cruzan de un trozo al siguiente. Los empates se resuelven como en GPT-2 y en
+        Los pares no cruzan de un trozo al siguiente. Los empates se resuelven como en
         `tokenizers`: gana el par de tokens más antiguos, y entre los bytes van primero los que son
         un signo visible.
 
@@ -135,6 +136,7 @@ class ByteBPE:
                 f"Se esperaba un texto (str) y llegó {type(text).__name__}; para bytes está "
                 "encode_bytes."
             )
+        _require_whole_characters(text)
         if not special or self._special_pattern is None:
             return self._encode_plain(text)
         ids: list[int] = []
@@ -165,7 +167,7 @@ class ByteBPE:
 
     def decode_bytes(self, ids: Iterable[int], *, skip_special: bool = True) -> bytes:
         """Convierte números de tokens en los bytes exactos que representan."""
-        ids = list(map(int, ids))
+        ids = _integers(ids)
         for worst in (min(ids, default=0), max(ids, default=0)):
             self.token_bytes(worst)  # se queja si está fuera del vocabulario
         if skip_special:
@@ -272,14 +274,8 @@ class ByteBPE:
         return [i for piece in self._pieces.findall(text) for i in cache[piece]]
 
     def _encode_piece(self, piece: str) -> list[int]:
-        try:
-            data = piece.encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"El texto tiene un sustituto suelto ({piece[error.start]!r}), medio carácter que "
-                "no se puede escribir en UTF-8; revisa cómo se leyó el archivo."
-            ) from error
-        return apply_merges(data, self._merged)
+        # Con sustitutos, que solo `encode_bytes` pone, vuelven los bytes que no son UTF-8.
+        return apply_merges(piece.encode("utf-8", "surrogateescape"), self._merged)
 
 
 def _rebuild(merges: tuple, special_tokens: tuple, pattern: str) -> ByteBPE:
@@ -352,8 +348,28 @@ def _count_pieces(texts: Iterable[str], pieces: Any) -> dict[bytes, int]:
     for text in texts:
         if not isinstance(text, str):
             raise ValueError(f"texts: se esperaban textos y llegó {type(text).__name__}.")
+        _require_whole_characters(text)
         counts.update(pieces.findall(text))
-    return {piece.encode("utf-8", "surrogateescape"): n for piece, n in counts.items()}
+    return {piece.encode("utf-8"): n for piece, n in counts.items()}
+
+
+def _require_whole_characters(text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"El texto tiene un sustituto suelto ({text[error.start]!r}), medio carácter que no se "
+            "puede escribir en UTF-8; revisa cómo se leyó el archivo."
+        ) from error
+
+
+def _integers(ids: Iterable[int]) -> list[int]:
+    try:
+        return list(map(index, ids))
+    except TypeError as error:
+        raise ValueError(
+            f"ids: se esperaban los números de unos tokens y llegó {ids!r:.60}."
+        ) from error
 
 
 def _expand(merges: Sequence[Pair]) -> list[bytes]:

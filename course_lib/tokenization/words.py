@@ -66,5 +66,16 @@ class WordVocabulary:
         return [self._ids.get(word, self.unknown_id) for word in split_words(text)]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Devuelve la palabra de cada identificador."""
+        """Devuelve la palabra de cada identificador.
+
+        Errores:
+            ValueError: si un identificador está fuera del vocabulario.
+        """
+        ids = list(ids)
+        for number in ids:
+            if not 0 <= number < self.vocab_size:
+                raise ValueError(
+                    f"La palabra {number} no existe: el vocabulario va de 0 a "
+                    f"{self.vocab_size - 1}."
+                )
         return [self.words[number] for number in ids]

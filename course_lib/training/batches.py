@@ -60,7 +60,7 @@ class TokenBatches:
 
     def __init__(
         self,
-        examples: Sequence[Any],
+        examples: Iterable[Any],
         *,
         batch_size: int | None = None,
         batch_tokens: int | None = None,
@@ -69,6 +69,7 @@ class TokenBatches:
         shuffle: bool = True,
     ) -> None:
         _require_one_limit(batch_size, batch_tokens)
+        examples = list(examples)
         self.examples = [_fields(example) for example in examples]
         self.single = bool(self.examples) and not _is_record(examples[0])
         _require_same_structure(self.examples)
@@ -196,8 +197,14 @@ def _is_number(field: Any) -> bool:
 
 
 def _ids(sequence: Any) -> Tensor:
+    try:
+        ids = torch.as_tensor(sequence)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            "Se esperaba una secuencia de identificadores enteros y llegó "
+            f"{repr(sequence)[:60]}. Si es un texto, conviértelo con tokenizer.encode."
+        ) from error
     # Una lista vacía daría float32: sin elementos, el tipo no dice nada.
-    ids = torch.as_tensor(sequence)
     if ids.ndim != 1 or (ids.numel() and ids.is_floating_point()):
         raise ValueError(
             "Se esperaba una secuencia de identificadores enteros y llegó "

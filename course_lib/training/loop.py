@@ -1,6 +1,7 @@
 """El bucle de entrenamiento del libro: calcula la pérdida, retropropaga, recorta y avanza."""
 
 import contextlib
+import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -86,7 +87,7 @@ def train(
 
     Fuente: Pascanu et al. (2013), §3.2, para el recorte del gradiente; capítulo `training`.
     """
-    _require_arguments(steps, clip_norm, accumulate, checkpoint_every)
+    _require_arguments(steps, learning_rate, clip_norm, accumulate, checkpoint_every)
     world = join_world()
     device = _place(model, device)
     precision = choose_precision(precision, device)
@@ -143,8 +144,17 @@ def _set_rate(optimizer, schedule, step):
     """Pone la tasa de este paso, si hay plan, y devuelve la vigente."""
     if schedule is not None:
         for group in optimizer.param_groups:
-            group["lr"] = float(schedule(step))
+            group["lr"] = _rate(schedule, step)
     return float(optimizer.param_groups[0]["lr"])
+
+
+def _rate(schedule, step):
+    rate = float(schedule(step))
+    if not 0 <= rate < math.inf:
+        raise ValueError(
+            f"schedule: se esperaba una tasa finita y no negativa y en el paso {step} dio {rate}."
+        )
+    return rate
 
 
 def _observe(on_step, step, model, device):
@@ -185,11 +195,15 @@ def _progress_bar(done: int, steps: int, progress: bool):
         yield bar
 
 
-def _require_arguments(steps, clip_norm, accumulate, checkpoint_every):
+def _require_arguments(steps, learning_rate, clip_norm, accumulate, checkpoint_every):
     positive = {"steps": steps, "accumulate": accumulate, "checkpoint_every": checkpoint_every}
     for name, value in positive.items():
         if value < 1:
             raise ValueError(f"{name}: se esperaba al menos 1 y llegó {value}.")
+    if not 0 <= learning_rate < math.inf:
+        raise ValueError(
+            f"learning_rate: se esperaba un número finito y no negativo y llegó {learning_rate}."
+        )
     if clip_norm is not None and not clip_norm > 0:
         raise ValueError(
             f"clip_norm: se esperaba una norma positiva y llegó {clip_norm}. "

@@ -137,6 +137,11 @@ def _require_shapes(logits, targets, label_smoothing):
             f"logits y {tuple(targets.shape)} tokens: la última dimensión de los logits es el "
             "vocabulario y las demás deben coincidir."
         )
+    if targets.dtype not in (torch.int64, torch.int32):
+        raise ValueError(
+            f"targets: se esperaban tokens (torch.long) y llegó el tipo {targets.dtype}: son los "
+            "números de los tokens correctos, no sus probabilidades."
+        )
     if not 0 <= label_smoothing < 1:
         raise ValueError(
             f"label_smoothing: se esperaba un número entre 0 y 1 y llegó {label_smoothing}; "

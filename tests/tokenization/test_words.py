@@ -30,6 +30,8 @@ def test_it_counts_its_two_special_tokens_and_respects_the_limit():
         (lambda: WordVocabulary.build("una"), "llegó uno: pásalo en una lista"),
         (lambda: WordVocabulary.build(["una"], max_words=0), "entero positivo y llegó 0"),
         (lambda: WordVocabulary(["a", "b", "a"]), "«a» está repetida"),
+        (lambda: WordVocabulary(["a"]).decode([3]), "La palabra 3 no existe: .* de 0 a 2"),
+        (lambda: WordVocabulary(["a"]).decode([-1]), "La palabra -1 no existe"),
     ],
 )
 def test_errors_are_in_spanish(make, message):

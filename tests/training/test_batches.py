@@ -88,6 +88,11 @@ def test_a_batch_has_the_structure_of_its_examples():
     assert scalar.tolist() == [4, 3]
 
 
+def test_examples_may_come_one_by_one():
+    batches = TokenBatches(([i] for i in range(5)), batch_size=2)
+    assert sorted(torch.cat(list(batches)).flatten().tolist()) == [0, 1, 2, 3, 4]
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -99,6 +104,8 @@ def test_a_batch_has_the_structure_of_its_examples():
         (lambda: TokenBatches([([1], 2), ([1], [2])], batch_size=2), "mismos campos"),
         (lambda: TokenBatches([[0.5, 1.0]], batch_size=1), "enteros"),
         (lambda: TokenBatches([[[1], [2]]], batch_size=1), "enteros"),
+        (lambda: TokenBatches(["sin tokenizar"], batch_size=1), r"tokenizer\.encode"),
+        (lambda: pad([None], 0), "identificadores enteros y llegó None"),
         (lambda: pad([], 0), "ninguna"),
         (lambda: pad([[], []], 0), "ninguna"),
     ],

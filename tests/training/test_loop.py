@@ -1,3 +1,4 @@
+import math
 import subprocess
 import sys
 from collections import namedtuple
@@ -177,12 +178,16 @@ def test_what_is_not_finite_stops_the_training_and_names_the_step(how, what):
         ({"loss": lambda m, b: line(m, b).item()}, "item"),
         ({"model": nn.ReLU()}, "ninguno"),
         ({"seed": -1}, "seed"),
+        ({"learning_rate": -1.0}, "learning_rate: se esperaba"),
+        ({"schedule": lambda step: math.nan}, "schedule: .* en el paso 1 dio nan"),
+        ({"schedule": lambda step: 2.0 - step}, "en el paso 3 dio -1"),
     ],
 )
 def test_misuse_is_explained(as_user, change, words):
     arguments = {"model": fresh(), "loss": line, "batches": points(), "steps": 5} | change
     with pytest.raises(ValueError, match=words):
         train(**arguments)
+    assert all(p.isfinite().all() for p in arguments["model"].parameters())
 
 
 SCRIPT = """

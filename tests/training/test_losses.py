@@ -115,6 +115,7 @@ def test_it_needs_no_more_memory_than_torchs():
         ({"targets": torch.full((5, 7), 11)}, "entre 0 y 10 y llegó 11"),
         ({"targets": torch.full((5, 7), -1)}, "llegó -1"),
         ({"targets": torch.ones(5, 6, dtype=torch.long)}, "coincidir"),
+        ({"targets": torch.ones(5, 7)}, "targets: se esperaban tokens"),
         ({"label_smoothing": 1.0}, "label_smoothing"),
         ({"label_smoothing": -0.1}, "label_smoothing"),
     ],
