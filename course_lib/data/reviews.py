@@ -38,6 +38,7 @@ LINE_BREAK = re.compile(r"<br\s*/?>")
 
 MEBIBYTE = 2**20
 REVIEW_BYTES = MEBIBYTE
+HEADER_BYTES = 4096
 TOTAL_BYTES = 2048 * MEBIBYTE
 MEMBERS = 1_000_000
 
@@ -101,9 +102,12 @@ def load_reviews(
 def _require_both_labels(reviews: list[Review], path: Path, split: str) -> None:
     missing = [name for name, label in LABELS.items() if all(r.label != label for r in reviews)]
     if missing:
+        expected = f"archivos como {split}/pos/12_9.txt (número y nota)"
+        if path.suffix.lower() == ".csv" and path.is_file():
+            expected = f"filas de las dos etiquetas y, si hay columna «split», con «{split}»"
         raise ValueError(
-            f"«{path}» no tiene reseñas «{' ni '.join(missing)}» en la parte «{split}». Se "
-            f"esperaban archivos como {split}/pos/12_9.txt (número y nota); ¿está completo?"
+            f"«{path}» no tiene reseñas «{'» ni «'.join(missing)}» en la parte «{split}». Se "
+            f"esperaban {expected}; ¿está completo?"
         )
 
 
@@ -185,14 +189,14 @@ def _archive_files(path: Path, split: str) -> Iterator[tuple[str, bytes]]:
         ):
             for member in _trusted_members(archive):
                 if member.isfile() and _is_review(member.name, split):
-                    yield member.name, _read(archive, member)
+                    yield member.name, _read(stream, member)
             stream.require_clean_end()
     except gzip.BadGzipFile as error:
         raise ValueError(
             f"«{path}» no es un archivo .tar.gz, o está dañado; se esperaba eso, una carpeta o un "
             ".csv. Consíguelo otra vez."
         ) from error
-    except (EOFError, zlib.error, tarfile.TarError) as error:
+    except (EOFError, zlib.error, tarfile.TarError, RecursionError) as error:
         raise ValueError(
             f"«{path}» está cortado o dañado: la descarga no terminó bien. Bórralo y consíguelo "
             f"otra vez ({error})."
@@ -200,15 +204,20 @@ def _archive_files(path: Path, split: str) -> Iterator[tuple[str, bytes]]:
 
 
 class _BoundedGzip(gzip.GzipFile):
-    """Un gzip que no acepta lecturas enormes y sabe si el tar de dentro terminó como debe."""
+    """Un gzip que desconfía de las cabeceras y sabe si el tar de dentro terminó como debe."""
 
     last = b""
 
     def read(self, size: int | None = -1) -> bytes:
-        if size is None or not 0 <= size <= 2 * REVIEW_BYTES:
-            raise ValueError("El archivo pide leer de una vez más de lo que ocupa una reseña.")
+        """Lee una cabecera: `tarfile` tarda lo que el cuadrado del largo en entender una rara."""
+        if size is None or not 0 <= size <= HEADER_BYTES:
+            raise ValueError(f"El archivo trae una cabecera de más de {HEADER_BYTES} bytes.")
         self.last = super().read(size)
         return self.last
+
+    def read_content(self, size: int) -> bytes:
+        """Lee lo que sigue a una cabecera; el tamaño ya se comprobó."""
+        return super().read(size)
 
     def require_clean_end(self) -> None:
         """Exige el bloque de ceros con que termina un tar, y la suma con que termina un gzip.
@@ -218,7 +227,7 @@ class _BoundedGzip(gzip.GzipFile):
         if self.last != bytes(tarfile.BLOCKSIZE):
             raise EOFError("falta el final")
         left = 0
-        while chunk := self.read(MEBIBYTE):
+        while chunk := self.read_content(MEBIBYTE):
             left += len(chunk)
             if chunk.strip(b"\0") or left > MEBIBYTE:
                 raise EOFError("hay datos después del final")
@@ -242,9 +251,10 @@ def _trusted_members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
         yield member
 
 
-def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+def _read(stream: _BoundedGzip, member: tarfile.TarInfo) -> bytes:
     _require_size(member.name, member.size)
-    content = archive.extractfile(member).read()
+    stream.seek(member.offset_data)
+    content = stream.read_content(member.size)
     if len(content) < member.size:
         raise EOFError(f"falta parte de {member.name}")
     return content
@@ -268,10 +278,10 @@ def _from_csv(path: Path, split: str) -> Iterator[Review]:
                     f"La primera línea de «{path}» debe nombrar las columnas «text» y «label» (o "
                     "«review» y «sentiment»)."
                 )
-            for number, cells in enumerate(rows, start=1):
+            for number, cells in enumerate(filter(None, rows), start=1):
                 row = dict(zip(names, cells, strict=False))
                 _require_row(path, number, row, len(cells) == len(names))
-                if row.get("split", split) == split:
+                if row.get("split", split).strip().lower() == split:
                     yield _from_row(row, number)
     except (csv.Error, UnicodeDecodeError) as error:
         raise ValueError(f"«{path}» está cortado, o no es un CSV en UTF-8 ({error}).") from error
@@ -289,7 +299,7 @@ def _require_row(path: Path, number: int, row: dict, complete: bool) -> None:
 def _from_row(row: dict, number: int) -> Review:
     rating = row.get("rating", "")
     label = VALUES[row["label"].strip().lower()]
-    rated = int(rating) if rating.isdigit() else None
+    rated = int(rating) if rating.isdecimal() else None
     return Review(LINE_BREAK.sub("\n", row["text"]), label, rated, number)
 
 

@@ -87,10 +87,14 @@ def test_nothing_is_extracted(tmp_path):
             [Review("Mala.", 0, None, 2), Review("Buena, sí.\nOtra.", 1, None, 1)],
         ),
         (
-            '\ufeffsplit,text,label,rating\ntest,A.,1,8\ntrain,B.,1,\ntrain,"C\nD",0,3\n',
+            '\ufeffsplit,text,label,rating\ntest,A.,1,8\ntrain,B.,1,²\ntrain,"C\nD",0,3\n',
             [Review("C\nD", 0, 3, 3), Review("B.", 1, None, 2)],
         ),
         ("Text,Label\nA.,negativa\nB.,POS\n", [Review("A.", 0, None, 1), Review("B.", 1, None, 2)]),
+        (
+            "text,label,split,rating\n\nA.,0,Train,²\nB.,1,TRAIN,\n\n",
+            [Review("A.", 0, None, 1), Review("B.", 1, None, 2)],
+        ),
     ],
 )
 def test_csv_tables(tmp_path, text, expected):
@@ -167,8 +171,21 @@ def test_absurd_sizes_are_refused_without_reading_them(tmp_path, monkeypatch):
 def test_a_huge_extended_header_is_refused_before_it_fills_the_memory(tmp_path):
     header = member("x", tarfile.XHDTYPE, size=64 * 2**20)
     bomb = archive(tmp_path / "b.tar.gz", edit=lambda raw: header.tobuf() + bytes(2**20) + raw)
-    with pytest.raises(ValueError, match="pide leer de una vez"):
+    with pytest.raises(ValueError, match="cabecera de más de 4096 bytes"):
         load_reviews(bomb)
+
+
+def test_headers_made_to_exhaust_the_parser_are_refused(tmp_path):
+    # Un mebibyte de cifras: las expresiones regulares de tarfile tardan lo que su cuadrado.
+    digits = member("x", tarfile.XHDTYPE, size=2**20).tobuf() + b"1" * 2**20
+    slow = archive(tmp_path / "lento.tar.gz", edit=lambda raw: digits + raw)
+    with pytest.raises(ValueError, match="cabecera de más de 4096 bytes"):
+        load_reviews(slow)
+    # Una cabecera extendida detrás de otra: tarfile las lee con recursión.
+    chain = member("x", tarfile.XHDTYPE).tobuf() * 5000
+    deep = archive(tmp_path / "hondo.tar.gz", edit=lambda raw: chain + raw)
+    with pytest.raises(ValueError, match="cortado o dañado"):
+        load_reviews(deep)
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.02, 0.3, 0.6, 0.9, 0.99])
@@ -226,7 +243,7 @@ def test_links_in_a_folder_are_refused(tmp_path):
 
 def test_an_empty_or_partial_source_says_what_is_missing(tmp_path):
     (tmp_path / "vacía").mkdir()
-    with pytest.raises(ValueError, match="«neg ni pos» en la parte «train»"):
+    with pytest.raises(ValueError, match="«neg» ni «pos» en la parte «train»"):
         load_reviews(tmp_path / "vacía")
     half = {name: text for name, text in FILES.items() if "neg" not in name}
     with pytest.raises(ValueError, match="«neg» en la parte «test»"):
@@ -251,7 +268,7 @@ def test_an_unknown_split_is_refused(tmp_path):
         ("text,label\nA,quizá\n", "La fila 1 "),
         ('text,label\nA,1\nB,0\n"cortada a mitad', "está cortado"),
         ("text,label\nacción,1\n".encode("latin-1"), "no es un CSV en UTF-8"),
-        ("text,label\nA,1\n", "no tiene reseñas «neg»"),
+        ("text,label\nA,1\n", "no tiene reseñas «neg» .* filas de las dos etiquetas"),
     ],
 )
 def test_bad_tables_are_refused(tmp_path, text, message):
