@@ -52,3 +52,20 @@ def test_the_documents_link_to_what_exists():
         text = (ROOT / document).read_text(encoding="utf-8")
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
             assert (ROOT / target).exists(), f"{document} enlaza {target}, que no existe"
+
+
+PUBLIC = ("primitives", "layers", "models", "training", "tokenization", "data")
+
+
+def test_the_page_of_the_library_lists_every_module():
+    page = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"automodule:: (\S+)", page))
+    package = ROOT / "course_lib"
+    files = chain(package.glob("*.py"), *((package / name).glob("*.py") for name in PUBLIC))
+    names = {path.relative_to(ROOT).with_suffix("").as_posix() for path in files}
+    public = {name.replace("/", ".") for name in names if "/_" not in name}
+    assert public - listed <= COMMAND_LINE
+
+
+# Lo que usa la orden `course`, no quien programa.
+COMMAND_LINE = {"course_lib.cli", "course_lib.doctor", "course_lib.terminal"}

@@ -28,6 +28,12 @@ def drop_thebe_markup(app: Sphinx, doctree, docname) -> None:
             raw.parent.remove(raw)
 
 
+def drop_english_fields(app: Sphinx, what, name, field, skip, options) -> bool | None:
+    """Deja fuera los campos de las tuplas con nombre: Python los explica en inglés, y de más."""
+    return True if (getattr(field, "__doc__", None) or "").startswith("Alias for field") else None
+
+
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", drop_outside_assets, priority=990)
     app.connect("doctree-resolved", drop_thebe_markup, priority=990)
+    app.connect("autodoc-skip-member", drop_english_fields)
