@@ -99,6 +99,12 @@ MAX_POOL = Exercise(
             "no son números: su resumen debe ser ceros",
         ),
         Misconception(
+            "empty_is_a_large_number",
+            _max_filling(-1e9),
+            "−10⁹ no gana nunca, pero un texto sin ninguna posición visible se queda con él: su "
+            "resumen debe ser ceros",
+        ),
+        Misconception(
             "first_position",
             lambda H, visible: H[..., 0, :],
             "tomas el estado de la primera posición; se pide, en cada coordenada, el mayor",
@@ -203,8 +209,9 @@ BINARY_CROSS_ENTROPY = Exercise(
         Misconception(
             "not_stable",
             lambda z, y: _from_probabilities(z, y, torch.sigmoid(z)),
-            "la fórmula es la correcta, pero con logits grandes la sigmoide se redondea a 1 y el "
-            "logaritmo de 1 − σ(z) es −∞: escríbela con los logits, sin calcular la probabilidad",
+            "la fórmula es la correcta, pero con logits grandes da infinito: σ(z) se redondea a 1 "
+            "y el logaritmo de 1 − σ(z) es −∞ (o se desborda la exponencial). Usa los logits, sin "
+            "calcular la probabilidad",
         ),
         Misconception(
             "clipped",
@@ -349,7 +356,8 @@ def _name_cases(rng):
         ("aclImdb/", "train", "pos"),
         ("", "test", "neg"),
         ("datos/positivas/", "test", "neg"),
-        ("aclImdb/", "test", "pos"),
+        ("datos/negativas/", "train", "pos"),
+        ("", "test", "pos"),
     ):
         number = int(torch.randint(100, 12_500, (), generator=rng))
         rating = int(torch.randint(4, (), generator=rng)) + (7 if label == "pos" else 1)
@@ -371,6 +379,12 @@ READ_NAME = Exercise(
             "searches_the_whole_path",
             _name_with(lambda path, label, number, rating: (int("pos" in path), number, rating)),
             "buscas «pos» en toda la ruta, y puede estar en otra carpeta: la etiqueta es la "
+            "carpeta que contiene al archivo",
+        ),
+        Misconception(
+            "searches_neg_in_the_whole_path",
+            _name_with(lambda path, label, *rest: (int("neg" not in path), *rest)),
+            "buscas «neg» en toda la ruta, y puede estar en otra carpeta: la etiqueta es la "
             "carpeta que contiene al archivo",
         ),
         Misconception(
