@@ -1,4 +1,7 @@
-"""El estilo de la bibliografía, con las palabras que unen sus partes en español."""
+"""El estilo de la bibliografía y de las citas, con las palabras que unen sus partes en español."""
+
+from dataclasses import dataclass
+from dataclasses import field as default
 
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting import toplevel
@@ -12,6 +15,9 @@ from pybtex.style.template import (
     words,
 )
 from sphinx.application import Sphinx
+from sphinxcontrib.bibtex.plugin import register_plugin as register_citations
+from sphinxcontrib.bibtex.style.referencing import PersonStyle
+from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 
 
 class Spanish(Alpha):
@@ -49,5 +55,17 @@ class Spanish(Alpha):
         ]
 
 
+def _spanish_person() -> PersonStyle:
+    return PersonStyle(sep2=" y ", last_sep=" y ")
+
+
+@dataclass
+class SpanishCitations(AuthorYearReferenceStyle):
+    """Citas por autor y año: «Press y Wolf [2017]»."""
+
+    person: PersonStyle = default(default_factory=_spanish_person)
+
+
 def setup(app: Sphinx) -> None:
     register_plugin("pybtex.style.formatting", "course_spanish", Spanish)
+    register_citations("sphinxcontrib.bibtex.style.referencing", "course_spanish", SpanishCitations)
