@@ -30,6 +30,7 @@ from typing import Any, Literal
 
 from course_lib.data.opinions import generate_opinions
 from course_lib.data.recipes import POSITIVE
+from course_lib.files import write_atomically
 
 SPLITS = ("train", "test")
 LABELS = {"neg": 0, "pos": 1}
@@ -332,9 +333,9 @@ def write_reviews(
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.name.lower().endswith((".tar.gz", ".tgz")):
-        _replace(path, _archive_bytes(parts))
+        write_atomically(path, _archive_bytes(parts))
     elif path.suffix.lower() == ".csv":
-        _replace(path, _csv_bytes(parts))
+        write_atomically(path, _csv_bytes(parts))
     else:
         _write_folder(path, parts)
     return path
@@ -379,19 +380,6 @@ def _csv_bytes(parts: dict[str, list[Review]]) -> bytes:
     for split, reviews in parts.items():
         writer.writerows([split, r.text, r.label, r.rating] for r in reviews)
     return buffer.getvalue().encode("utf-8")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Escribe al lado y cambia de nombre: nadie ve un archivo a medias."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _write_folder(path: Path, parts: dict[str, list[Review]]) -> None:

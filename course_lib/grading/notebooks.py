@@ -29,6 +29,7 @@ import jupytext
 import nbformat
 import psutil
 
+from course_lib.files import write_atomically
 from course_lib.grading import STUB_MESSAGE
 from course_lib.grading.execution import CellFailedError, execute, verdicts
 from course_lib.grading.fingerprint import (
@@ -418,20 +419,6 @@ def _notebook_drift(path: Path, stamp: dict[str, str]) -> str | None:
 
 
 # Escribir
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Escribe un archivo de una vez: quien lo lea ve el viejo o el nuevo, nunca una parte."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def remove_leftovers(root: Path) -> None:

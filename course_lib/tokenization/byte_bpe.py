@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import index
@@ -13,6 +12,7 @@ from typing import Any
 
 import regex
 
+from course_lib.files import write_atomically
 from course_lib.tokenization._merges import Pair, apply_merges, learn_merges
 
 BYTES = 256
@@ -206,7 +206,8 @@ class ByteBPE:
         """Guarda el tokenizador en un archivo JSON que se puede leer; entero o nada.
 
         Cada fusión ocupa una línea, escrita con las letras visibles de GPT-2 (el espacio es «Ġ»).
-        Un corte a la mitad deja intacto el archivo que hubiera antes.
+        Un corte a la mitad deja intacto el archivo que hubiera antes. Las carpetas que falten se
+        crean.
         """
         names = [_visible(token) for token in self._tokens]
         merges = [json.dumps([names[i] for i in p], ensure_ascii=False) for p in self.merges]
@@ -217,7 +218,8 @@ class ByteBPE:
         }
         text = json.dumps(head, ensure_ascii=False, indent=1)[:-2]
         body = ",\n  ".join(merges)
-        _write_whole(Path(path), f'{text},\n "merges": [\n  {body}\n ]\n}}\n')
+        whole = f'{text},\n "merges": [\n  {body}\n ]\n}}\n'
+        write_atomically(Path(path), whole.encode("utf-8"))
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> ByteBPE:
@@ -414,17 +416,3 @@ def _merge_ids(merges: list) -> list[Pair]:
         pairs.append((ids[merge[0]], ids[merge[1]]))
         ids.setdefault("".join(merge), BYTES + i)
     return pairs
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Escribe en un archivo provisional, lo asegura en el disco y solo entonces lo cambia."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

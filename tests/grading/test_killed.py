@@ -12,7 +12,7 @@ KILLS = 20
 WRITER = """
 import sys
 from pathlib import Path
-from course_lib.grading.notebooks import write_atomically
+from course_lib.files import write_atomically
 path, size = Path(sys.argv[1]), int(sys.argv[2])
 print("listo", flush=True)
 while True:

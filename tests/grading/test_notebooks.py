@@ -210,16 +210,6 @@ def test_an_ignored_output_is_not_stored(example_project):
     assert ignored.outputs == []
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "a.ipynb"
-    notebooks.write_atomically(path, b"viejo")
-    monkeypatch.setattr("os.fsync", lambda descriptor: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        notebooks.write_atomically(path, b"nuevo")
-    assert [p.name for p in tmp_path.iterdir()] == ["a.ipynb"]
-    assert path.read_bytes() == b"viejo"
-
-
 def test_leftovers_of_dead_processes_are_removed(tmp_path):
     folder = tmp_path / "exercises"
     folder.mkdir()
