@@ -80,6 +80,13 @@ def test_dropout_falls_on_the_sublayer_and_not_on_the_residual():
     assert_close(residual.eval()(x, torch.ones_like), x + 1)
 
 
+def test_the_outer_norm_of_the_sandwich_comes_after_the_dropout():
+    residual, x = Residual(100, placement="sandwich", dropout=0.5), torch.randn(1, 3, 100)
+    added = residual(x, torch.ones_like) - x  # mitad ceros, mitad doses, ya normalizados
+    assert_close(added.mean(-1), torch.zeros(1, 3), rtol=0, atol=1e-5)
+    assert_close(added.square().mean(-1), torch.ones(1, 3), rtol=1e-3, atol=0)
+
+
 @pytest.mark.parametrize("norm", NORMS)
 def test_without_bias_only_the_scale_is_learned(norm):
     residual = Residual(4, norm=norm, bias=False)
