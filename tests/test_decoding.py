@@ -572,6 +572,8 @@ def test_top_p_keeps_the_token_that_crosses():
     assert keep_top_p(z, 0.49).isfinite().tolist() == [True, False, False, False]
     assert keep_top_p(z, 1e-9).isfinite().tolist() == [True, False, False, False]
     assert keep_top_p(z, 1.0).isfinite().all()
+    # Dos mitades exactas: la primera ya reúne p.
+    assert keep_top_p(torch.zeros(2), 0.5).isfinite().tolist() == [True, False]
 
 
 def test_top_k_keeps_exactly_k_even_with_ties():
