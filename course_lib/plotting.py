@@ -349,6 +349,8 @@ def plot_curves(
     ax.grid(True, color=COLORS["hidden"], alpha=0.25, linewidth=0.6)
     for i, (label, curve) in enumerate(curves.items()):
         _draw_curve(ax, label, curve, *_LINES[i % len(_LINES)])
+    if not logx and all(float(value).is_integer() for x, *_ in curves.values() for value in x):
+        ax.xaxis.get_major_locator().set_params(integer=True)  # pasos, capas o bloques
     _name_axes(ax, xlabel, ylabel, title)
     if len(curves) > 1:
         _legend(fig, ax)
