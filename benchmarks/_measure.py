@@ -23,7 +23,7 @@ import torch
 from course_lib.devices import peak_memory, stopwatch
 
 MIB = 2**20
-ROUNDS = (7, 25)  # vueltas: al menos, y como mucho
+ROUNDS = (5, 25)  # vueltas: al menos, y como mucho
 PATIENCE = 20.0  # segundos: pasado este tiempo y las vueltas mínimas, no hay más
 SHORT = 0.02  # segundos: un trabajo más corto se repite dentro de su turno
 
