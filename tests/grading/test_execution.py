@@ -1,6 +1,7 @@
 """Ejecutar en un núcleo nuevo: qué detiene, qué sigue y qué veredictos se leen."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import nbformat
 import pytest
@@ -61,5 +62,7 @@ def test_it_works_inside_a_running_event_loop(tmp_path):
     async def inside():
         execute(executed, tmp_path)
 
-    asyncio.run(inside())
+    # En otro hilo: en este puede haber ya un bucle, el de un navegador de pruebas.
+    with ThreadPoolExecutor() as threads:
+        threads.submit(asyncio.run, inside()).result()
     assert executed.cells[0].outputs[0]["data"]["text/plain"] == "2"
