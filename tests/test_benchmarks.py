@@ -1,6 +1,7 @@
 import importlib
 import json
 import pkgutil
+import re
 import subprocess
 import sys
 import time
@@ -30,6 +31,13 @@ def test_every_benchmark_says_what_it_measures_and_its_results_are_kept(package)
         assert record["rows"] and record["machine"]["fecha"] and record["machine"]["dispositivo"]
         page = (ROOT / "benchmarks" / "results" / f"{name}.md").read_text()
         assert page.startswith(f"# {module.__doc__.splitlines()[0]}\n")
+
+
+def test_the_pages_name_benchmarks_that_exist():
+    pages = [*(ROOT / "book").glob("*.md"), *ROOT.glob("*.md")]
+    text = "\n".join(page.read_text("utf-8") for page in pages)
+    named = set(re.findall(r"python -m benchmarks ([a-z_]+)", text))
+    assert named and all((ROOT / "benchmarks" / f"{name}.py").exists() for name in named), named
 
 
 def test_results_are_written_as_a_table_and_as_data(package, tmp_path, monkeypatch, capsys):
