@@ -65,9 +65,11 @@ class Residual(nn.Module):
         norm: "layer" (normalización de capa) o "rms" (`RMSNorm`).
         dropout: probabilidad de anular un número de la salida de la subcapa al entrenar.
         bias: con False, la normalización de capa no suma sesgo.
+        eps: ε de la normalización; None, el de torch (1e-5) o el de `RMSNorm` (1e-6). BERT usa
+            1e-12.
 
     Errores:
-        ValueError: si una opción no existe o dropout no está en [0, 1).
+        ValueError: si una opción no existe, dropout no está en [0, 1) o eps no es positivo.
 
     Fuente: Vaswani et al. (2017), §3.1 y §5.4 (post); Xiong et al. (2020), fig. 1 (pre);
     Ding et al. (2021), §2.4 (sandwich); ecuación `eq-placements` del capítulo `normalization`.
@@ -81,14 +83,15 @@ class Residual(nn.Module):
         norm: Norm = "layer",
         dropout: float = 0.0,
         bias: bool = True,
+        eps: float | None = None,
     ) -> None:
         super().__init__()
         require_option("placement", placement, PLACEMENTS)
         self.placement = placement
         self.dropout = make_dropout(dropout)
-        self.norm = make_norm(norm, d_model, bias=bias)
+        self.norm = make_norm(norm, d_model, bias=bias, eps=eps)
         if placement == "sandwich":
-            self.outer_norm = make_norm(norm, d_model, bias=bias)
+            self.outer_norm = make_norm(norm, d_model, bias=bias, eps=eps)
 
     def forward(self, x: Hidden, sublayer: Callable[[Tensor], Tensor]) -> Hidden:
         """Aplica la subcapa a x con lo que la rodea; la forma no cambia."""
@@ -101,10 +104,21 @@ class Residual(nn.Module):
                 return x + self.outer_norm(self.dropout(sublayer(self.norm(x))))
 
 
-def make_norm(norm: Norm, d_model: int, *, bias: bool = True) -> nn.Module:
-    """Crea la normalización que lleva ese nombre: "layer" o "rms" (que nunca tiene sesgo)."""
+def make_norm(
+    norm: Norm, d_model: int, *, bias: bool = True, eps: float | None = None
+) -> nn.Module:
+    """Crea la normalización que lleva ese nombre: "layer" o "rms" (que nunca tiene sesgo).
+
+    Argumentos:
+        norm, d_model, bias, eps: los de `Residual`.
+    """
     require_option("norm", norm, NORMS)
-    return RMSNorm(d_model) if norm == "rms" else nn.LayerNorm(d_model, bias=bias)
+    if eps is not None and eps <= 0:
+        raise ValueError(f"eps: se esperaba un número positivo y llegó {eps}; BERT usa 1e-12.")
+    chosen = {} if eps is None else {"eps": eps}
+    if norm == "rms":
+        return RMSNorm(d_model, **chosen)
+    return nn.LayerNorm(d_model, bias=bias, **chosen)
 
 
 def make_dropout(dropout: float) -> nn.Module:

@@ -88,6 +88,20 @@ def test_the_outer_norm_of_the_sandwich_comes_after_the_dropout():
 
 
 @pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_every_norm_of_the_residual_has_the_epsilon_asked_for(placement, norm):
+    residual, N = Residual(6, placement=placement, norm=norm, eps=0.3).double(), WRITTEN[norm]
+    x = torch.randn(2, 3, 6, dtype=torch.float64)
+    expected = {
+        "post": lambda: N(2 * x, 0.3),
+        "pre": lambda: x + N(x, 0.3),
+        "sandwich": lambda: x + N(N(x, 0.3), 0.3),
+    }
+    assert_close(residual(x, lambda h: h), expected[placement](), **EXACT)
+    assert make_norm(norm, 6).eps == {"layer": 1e-5, "rms": 1e-6}[norm]
+
+
+@pytest.mark.parametrize("norm", NORMS)
 def test_without_bias_only_the_scale_is_learned(norm):
     residual = Residual(4, norm=norm, bias=False)
     assert [p.shape for p in residual.parameters()] == [(4,)]
@@ -99,6 +113,7 @@ def test_without_bias_only_the_scale_is_learned(norm):
         (lambda: Residual(4, placement="both"), "'post', 'pre', 'sandwich' y llegó 'both'"),
         (lambda: Residual(4, norm="batch"), "'layer', 'rms' y llegó 'batch'"),
         (lambda: Residual(4, dropout=1.0), r"dropout.*\[0, 1\) y llegó 1.0"),
+        (lambda: Residual(4, eps=0.0), "eps: se esperaba un número positivo y llegó 0.0"),
         (lambda: RMSNorm(0), "positivos y llegaron 0"),
         (lambda: RMSNorm(4, eps=0.0), "positivos y llegaron 4 y 0.0"),
     ],
