@@ -1,0 +1,540 @@
+"""BERT: un codificador preentrenado con texto sin etiquetas, y una cabeza por tarea."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Self
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.layers.arguments import (
+    require_dropout,
+    require_heads,
+    require_ids,
+    require_option,
+    require_sizes,
+)
+from course_lib.layers.blocks import EncoderBlock
+from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.feed_forward import ACTIVATIONS
+from course_lib.layers.normalization import make_dropout, make_norm
+
+TokenIds = Int[Tensor, "batch t"]
+Visible = Bool[Tensor, "batch t"] | None
+States = Float[Tensor, "batch t d_model"]
+Pooled = Float[Tensor, "batch d_model"]
+
+INITIAL_STD = 0.02
+
+
+@dataclass(frozen=True)
+class BertConfig:
+    """Tamaños y variante de un `Bert`; sin cambios, los de BERT base.
+
+    Argumentos:
+        vocab_size: tamaño del vocabulario WordPiece.
+        d_model, num_heads, num_layers, d_ff: ancho, cabezas, bloques y ancho de la red
+            prealimentada.
+        max_length: la secuencia más larga, en tokens: hay un vector aprendido por posición.
+        num_segments: cuántos segmentos se distinguen (primera y segunda frase).
+        dropout: el de las incrustaciones, la salida de cada subcapa y las cabezas.
+        attention_dropout: el de los pesos de atención. La capa oculta de la red prealimentada no
+            lleva.
+        activation: "gelu" (la exacta) o "relu".
+        eps: ε de las normalizaciones de capa.
+        pad_id: identificador del relleno.
+
+    Errores:
+        ValueError: si un valor no tiene sentido.
+    """
+
+    vocab_size: int = 30_522
+    d_model: int = 768
+    num_heads: int = 12
+    num_layers: int = 12
+    d_ff: int = 3072
+    max_length: int = 512
+    num_segments: int = 2
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    activation: Literal["gelu", "relu"] = "gelu"
+    eps: float = 1e-12
+    pad_id: int = 0
+
+    def __post_init__(self) -> None:
+        names = ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_length")
+        require_sizes(**{name: getattr(self, name) for name in (*names, "num_segments")})
+        require_heads(self.d_model, self.num_heads)
+        require_dropout(self.dropout)
+        require_dropout(self.attention_dropout)
+        require_option("activation", self.activation, tuple(ACTIVATIONS))
+        if not 0 <= self.pad_id < self.vocab_size:
+            raise ValueError(
+                f"pad_id: se esperaba un identificador entre 0 y {self.vocab_size - 1} y llegó "
+                f"{self.pad_id}."
+            )
+
+    @classmethod
+    def base(cls, vocab_size: int = 30_522, **changes) -> "BertConfig":
+        """BERT base: 12 bloques de ancho 768, con el vocabulario inglés en minúsculas."""
+        return cls(vocab_size, **changes)
+
+    @classmethod
+    def large(cls, vocab_size: int = 30_522, **changes) -> "BertConfig":
+        """BERT grande: 24 bloques de ancho 1024."""
+        large = cls(vocab_size, d_model=1024, num_heads=16, num_layers=24, d_ff=4096)
+        return replace(large, **changes)
+
+
+class BertOutput(NamedTuple):
+    """Lo que da `Bert`.
+
+    Campos:
+        states: un vector por token, H, `[batch, t, d_model]`: la salida del último bloque. En el
+            relleno no significa nada.
+        pooled: el resumen r de cada secuencia, `[batch, d_model]`, o None sin `pooler`.
+        hidden: con need_hidden, las incrustaciones y la salida de cada bloque: num_layers + 1
+            tensores como `states`.
+        weights: con need_weights, los pesos de cada bloque, `[batch, heads, t, t]`.
+    """
+
+    states: States
+    pooled: Pooled | None
+    hidden: tuple[States, ...] | None = None
+    weights: tuple[Tensor, ...] | None = None
+
+
+class Bert(nn.Module):
+    """Lee una frase, o un par, en las dos direcciones y da un vector por token.
+
+        H⁰ = norm(E[token] + P[posición] + S[segmento])
+        Hˡ = bloqueˡ(Hˡ⁻¹)                            sin máscara causal
+        r = tanh(Hᴸ_[CLS] W + b)                      el resumen de la secuencia
+
+    Argumentos:
+        config: los tamaños y la variante.
+        pooler: con False no hay resumen r (ni sus parámetros).
+
+    Fuente: Devlin et al. (2018), §3 y fig. 2; capítulo `bert`.
+    """
+
+    def __init__(self, config: BertConfig, *, pooler: bool = True) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = BertEmbedding(config)
+        self.blocks = nn.ModuleList(_block(config) for _ in range(config.num_layers))
+        self.pooler = nn.Linear(config.d_model, config.d_model) if pooler else None
+        self.apply(_initialise)
+
+    def forward(
+        self,
+        token_ids: TokenIds,
+        segment_ids: TokenIds | None = None,
+        *,
+        visible: Visible = None,
+        need_hidden: bool = False,
+        need_weights: bool = False,
+    ) -> BertOutput:
+        """Da un vector por token, que depende de todos los demás tokens de su secuencia.
+
+        Argumentos:
+            token_ids: «[CLS] … [SEP]» o «[CLS] … [SEP] … [SEP]», con relleno, `[batch, t]`.
+            segment_ids: segmento de cada token, `[batch, t]`; si falta, todos son del 0.
+            visible: True en los tokens reales; si falta, los que no valen pad_id.
+            need_hidden: con True devuelve también la salida de cada bloque.
+            need_weights: con True devuelve también los pesos de atención.
+
+        Devuelve:
+            Una `BertOutput`.
+
+        Errores:
+            ValueError: si un identificador no está en su tabla, la secuencia pasa de max_length o
+            las formas no casan.
+        """
+        visible = _real_tokens(token_ids, visible, self.config.pad_id)
+        mask = None if visible is None else visible[:, None]
+        H = self.embedding(token_ids, segment_ids)
+        hidden, weights = [H], []
+        for block in self.blocks:
+            H = block(H, mask=mask, need_weights=need_weights)
+            if need_weights:
+                H, A = H
+                weights.append(A)
+            hidden.append(H)
+        return BertOutput(
+            H,
+            self._pool(H),
+            tuple(hidden) if need_hidden else None,
+            tuple(weights) if need_weights else None,
+        )
+
+    def _pool(self, H: States) -> Pooled | None:
+        """Resume la secuencia en el vector de su primer token, [CLS]."""
+        return None if self.pooler is None else torch.tanh(self.pooler(H[:, 0]))
+
+
+class BertEmbedding(nn.Module):
+    """Suma qué token es, dónde está y de qué frase es; después normaliza.
+
+        H⁰ = dropout(norm(E[token] + P[posición] + S[segmento]))
+
+    Argumentos:
+        config: la del modelo.
+
+    Fuente: Devlin et al. (2018), fig. 2; capítulo `bert`.
+    """
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.tokens = InputEmbedding(
+            config.vocab_size,
+            config.d_model,
+            max_length=config.max_length,
+            positions="learned",
+            scale=False,
+            pad_id=config.pad_id,
+        )
+        self.segments = nn.Embedding(config.num_segments, config.d_model)
+        self.norm = make_norm("layer", config.d_model, eps=config.eps)
+        self.dropout = make_dropout(config.dropout)
+
+    def forward(self, token_ids: TokenIds, segment_ids: TokenIds | None = None) -> States:
+        """Convierte los identificadores en vectores, `[batch, t, d_model]`."""
+        x = self.tokens(token_ids)
+        if segment_ids is None:
+            return self.dropout(self.norm(x + self.segments.weight[0]))
+        if segment_ids.shape != token_ids.shape:
+            raise ValueError(
+                f"segment_ids: se esperaba la forma {tuple(token_ids.shape)}, la de token_ids, y "
+                f"llegó {tuple(segment_ids.shape)}: cada token es de un segmento."
+            )
+        require_ids("segment_ids", segment_ids, self.segments.num_embeddings)
+        return self.dropout(self.norm(x + self.segments(segment_ids)))
+
+
+class PreTrainingOutput(NamedTuple):
+    """Las puntuaciones de las dos tareas del preentrenamiento.
+
+    Campos:
+        tokens: las de cada palabra del vocabulario, `[batch, t, vocab]`; o `[n, vocab]` si se
+            pidieron solo n posiciones.
+        next_sentence: las de «la segunda frase sigue a la primera» (0) y «no la sigue» (1),
+            `[batch, 2]`; None en un modelo sin esa tarea.
+    """
+
+    tokens: Float[Tensor, "*positions vocab"]
+    next_sentence: Float[Tensor, "batch 2"] | None
+
+
+class _WithBert(nn.Module):
+    """Un `Bert` y, en las clases que heredan, la cabeza de una tarea."""
+
+    pooler = True
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.bert = Bert(config, pooler=self.pooler)
+
+    def forward(
+        self,
+        token_ids: TokenIds,
+        segment_ids: TokenIds | None = None,
+        *,
+        visible: Visible = None,
+    ) -> Any:
+        """Lee el lote y lo puntúa con `score`; los argumentos son los de `Bert.forward`."""
+        return self.score(self.bert(token_ids, segment_ids, visible=visible))
+
+    def start_from(self, source: "Bert | _WithBert") -> Self:
+        """Copia los parámetros del `Bert` de otro modelo; la cabeza se queda como estaba.
+
+        Es el comienzo del ajuste fino. Si el otro no tiene `pooler` y este sí, el de este se
+        queda también como estaba.
+
+        Argumentos:
+            source: un `Bert`, o cualquier modelo de este archivo, con los mismos tamaños.
+
+        Devuelve:
+            Este mismo modelo.
+
+        Errores:
+            ValueError: si los tamaños son otros.
+        """
+        source = source.bert if isinstance(source, _WithBert) else source
+        ours = self.bert.state_dict()
+        theirs = {name: v for name, v in source.state_dict().items() if name in ours}
+        missing = [name for name in ours if name not in theirs and "pooler" not in name]
+        wrong = [name for name, value in theirs.items() if value.shape != ours[name].shape]
+        if missing or wrong:
+            raise ValueError(
+                "Se esperaba un Bert de los mismos tamaños y difiere en "
+                f"{(missing + wrong)[0]}: este es {self.bert.config} y el otro, {source.config}."
+            )
+        self.bert.load_state_dict(theirs, strict=False)
+        return self
+
+    def _initialise_head(self) -> None:
+        for child in self.children():
+            if child is not self.bert:
+                child.apply(_initialise)
+
+
+class BertForPreTraining(_WithBert):
+    """Las dos tareas con que BERT aprende de texto sin etiquetas.
+
+        z_t = norm(gelu(H_t W + b)) Eᵀ + c            qué palabra había: modelo de lenguaje
+        s = r W' + b'                                  enmascarado; si la segunda frase sigue
+
+    E es la tabla de incrustaciones: la salida no tiene otra matriz que aprender.
+
+    Argumentos:
+        config: los tamaños y la variante.
+        next_sentence: con False, solo la primera tarea (sin `pooler`), como hacen muchos modelos
+            posteriores.
+
+    Fuente: Devlin et al. (2018), §3.1; capítulo `bert`.
+    """
+
+    def __init__(self, config: BertConfig, *, next_sentence: bool = True) -> None:
+        self.pooler = next_sentence
+        super().__init__(config)
+        self.transform = nn.Linear(config.d_model, config.d_model)
+        self.norm = make_norm("layer", config.d_model, eps=config.eps)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+        self.next_sentence = nn.Linear(config.d_model, 2) if next_sentence else None
+        self._initialise_head()
+
+    def forward(
+        self,
+        token_ids: TokenIds,
+        segment_ids: TokenIds | None = None,
+        *,
+        visible: Visible = None,
+        positions: Visible = None,
+    ) -> PreTrainingOutput:
+        """Puntúa las palabras de cada posición y si la segunda frase sigue a la primera.
+
+        Argumentos:
+            token_ids, segment_ids, visible: los de `Bert.forward`.
+            positions: True en las posiciones que hay que puntuar, `[batch, t]`; si falta, todas.
+                Al entrenar bastan las ocultas, y el producto por E es de lo más caro.
+
+        Devuelve:
+            Una `PreTrainingOutput`.
+        """
+        H, pooled, *_ = self.bert(token_ids, segment_ids, visible=visible)
+        logits = self.decode(H if positions is None else H[positions])
+        return PreTrainingOutput(logits, None if pooled is None else self.next_sentence(pooled))
+
+    def decode(self, H: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab"]:
+        """Puntúa cada palabra del vocabulario a partir del vector de una posición."""
+        activation = ACTIVATIONS[self.config.activation]
+        return F.linear(
+            self.norm(activation(self.transform(H))),
+            self.bert.embedding.tokens.table.weight,
+            self.bias,
+        )
+
+
+class BertForSequenceClassification(_WithBert):
+    """Puntúa las clases de una frase, o de un par, a partir de su resumen.
+
+        s = dropout(r) W + b
+
+    Argumentos:
+        config: los tamaños y la variante.
+        num_classes: cuántas clases.
+
+    Fuente: Devlin et al. (2018), §4.1 y fig. 4 (a, b); capítulo `bert`.
+    """
+
+    def __init__(self, config: BertConfig, num_classes: int = 2) -> None:
+        super().__init__(config)
+        require_sizes(num_classes=num_classes)
+        self.dropout = make_dropout(config.dropout)
+        self.output = nn.Linear(config.d_model, num_classes)
+        self._initialise_head()
+
+    def score(self, encoded: BertOutput) -> Float[Tensor, "batch num_classes"]:
+        """Puntúa cada clase, `[batch, num_classes]`."""
+        return self.output(self.dropout(encoded.pooled))
+
+
+class BertForMultipleChoice(_WithBert):
+    """Puntúa varias continuaciones de lo mismo: cada una se lee con el enunciado, por su cuenta.
+
+        s_i = dropout(r_i) · w + b                    r_i, el resumen de (enunciado, opción i)
+
+    Argumentos:
+        config: los tamaños y la variante.
+
+    Fuente: Devlin et al. (2018), §4.4; capítulo `bert`.
+    """
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        self.dropout = make_dropout(config.dropout)
+        self.output = nn.Linear(config.d_model, 1)
+        self._initialise_head()
+
+    def forward(
+        self,
+        token_ids: Int[Tensor, "batch choices t"],
+        segment_ids: Int[Tensor, "batch choices t"] | None = None,
+        *,
+        visible: Bool[Tensor, "batch choices t"] | None = None,
+    ) -> Float[Tensor, "batch choices"]:
+        """Puntúa cada opción.
+
+        Argumentos:
+            token_ids, segment_ids, visible: los de `Bert.forward`, con un eje más para las
+                opciones: `[batch, choices, t]`.
+
+        Devuelve:
+            Una puntuación por opción, `[batch, choices]`.
+
+        Errores:
+            ValueError: si falta el eje de las opciones; y los de `Bert.forward`.
+        """
+        if token_ids.ndim != 3:
+            raise ValueError(
+                "token_ids: se esperaba la forma [batch, choices, t], con un eje para las opciones "
+                f"y llegó {tuple(token_ids.shape)}. Apílalas con torch.stack(opciones, dim=1)."
+            )
+        rows = [None if X is None else X.flatten(0, 1) for X in (token_ids, segment_ids, visible)]
+        return super().forward(*rows[:2], visible=rows[2]).view(token_ids.shape[:2])
+
+    def score(self, encoded: BertOutput) -> Float[Tensor, "rows 1"]:
+        """Puntúa cada fila: un enunciado con una de sus opciones."""
+        return self.output(self.dropout(encoded.pooled))
+
+
+class SpanOutput(NamedTuple):
+    """Las puntuaciones de cada token como comienzo y como fin del tramo, `[batch, t]`."""
+
+    start: Float[Tensor, "batch t"]
+    end: Float[Tensor, "batch t"]
+
+
+class BertForQuestionAnswering(_WithBert):
+    """Responde señalando un tramo del texto: dónde empieza y dónde termina.
+
+        s_t = H_t · w_s + b_s,   e_t = H_t · w_e + b_e
+
+    Argumentos:
+        config: los tamaños y la variante.
+
+    Fuente: Devlin et al. (2018), §4.2 y fig. 4 (c); capítulo `bert`.
+    """
+
+    pooler = False
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        self.output = nn.Linear(config.d_model, 2)
+        self._initialise_head()
+
+    def score(self, encoded: BertOutput) -> SpanOutput:
+        """Puntúa cada token como comienzo y como fin, `[batch, t]` y `[batch, t]`."""
+        return SpanOutput(*self.output(encoded.states).unbind(-1))
+
+
+class BertForTokenClassification(_WithBert):
+    """Puntúa las etiquetas de cada token: su categoría gramatical, si es parte de un nombre…
+
+        s_t = dropout(H_t) W + b
+
+    Argumentos:
+        config: los tamaños y la variante.
+        num_classes: cuántas etiquetas.
+
+    Fuente: Devlin et al. (2018), §5.3 y fig. 4 (d); capítulo `bert`.
+    """
+
+    pooler = False
+
+    def __init__(self, config: BertConfig, num_classes: int = 2) -> None:
+        super().__init__(config)
+        require_sizes(num_classes=num_classes)
+        self.dropout = make_dropout(config.dropout)
+        self.output = nn.Linear(config.d_model, num_classes)
+        self._initialise_head()
+
+    def score(self, encoded: BertOutput) -> Float[Tensor, "batch t num_classes"]:
+        """Puntúa cada etiqueta de cada token, `[batch, t, num_classes]`."""
+        return self.output(self.dropout(encoded.states))
+
+
+def best_spans(
+    scores: SpanOutput, candidates: Bool[Tensor, "batch t"], *, longest: int = 30
+) -> Int[Tensor, "batch 2"]:
+    """Elige el tramo que más puntúa entre los que no terminan antes de empezar.
+
+        (i, j) = arg máx s_i + e_j,   i ≤ j < i + longest,   i y j candidatos
+
+    Argumentos:
+        scores: lo que da `BertForQuestionAnswering`.
+        candidates: True en los tokens donde puede estar la respuesta: los del texto, sin la
+            pregunta ni el relleno.
+        longest: el tramo más largo, en tokens.
+
+    Devuelve:
+        El primer token y el último de cada tramo, `[batch, 2]`.
+
+    Errores:
+        ValueError: si las formas no casan, longest no es positivo o una fila no tiene candidatos.
+
+    Fuente: Devlin et al. (2018), §4.2.
+    """
+    require_sizes(longest=longest)
+    if candidates.shape != scores.start.shape or not candidates.any(-1).all():
+        raise ValueError(
+            f"candidates: se esperaba la forma {tuple(scores.start.shape)}, con algún True en "
+            f"cada fila, y llegó {tuple(candidates.shape)}."
+        )
+    t = candidates.shape[-1]
+    total = scores.start[:, :, None] + scores.end[:, None, :]
+    band = torch.ones(t, t, dtype=torch.bool, device=total.device).triu().tril(longest - 1)
+    allowed = band & candidates[:, :, None] & candidates[:, None, :]
+    best = total.masked_fill(~allowed, -torch.inf).flatten(1).argmax(-1)
+    return torch.stack((best // t, best % t), dim=-1)
+
+
+def _block(config: BertConfig) -> EncoderBlock:
+    block = EncoderBlock(
+        config.d_model,
+        config.num_heads,
+        config.d_ff,
+        activation=config.activation,
+        dropout=config.dropout,
+        eps=config.eps,
+    )
+    block.attention.dropout = config.attention_dropout
+    return block
+
+
+def _initialise(module: nn.Module) -> None:
+    """Normal de desviación 0.02, recortada a dos desviaciones, y sesgos en cero."""
+    tables = [getattr(module, "position_table", None)]
+    if isinstance(module, nn.Linear | nn.Embedding):
+        tables = [module.weight]
+    for table in tables:
+        if table is not None:
+            nn.init.trunc_normal_(table, std=INITIAL_STD, a=-2 * INITIAL_STD, b=2 * INITIAL_STD)
+    if getattr(module, "bias", None) is not None:
+        nn.init.zeros_(module.bias)
+
+
+def _real_tokens(token_ids: Tensor, visible: Tensor | None, pad_id: int) -> Tensor | None:
+    """True en los tokens reales; None si lo son todos: sin máscara, la atención es más rápida."""
+    if visible is None:
+        visible = token_ids != pad_id
+    elif visible.dtype != torch.bool or visible.shape != token_ids.shape:
+        raise ValueError(
+            f"visible: se esperaba una máscara booleana de forma {tuple(token_ids.shape)}, la de "
+            f"token_ids, y llegó {tuple(visible.shape)} de tipo {visible.dtype}. Si es de ceros y "
+            "unos, usa visible.bool()."
+        )
+    return None if not visible.is_meta and visible.all() else visible
