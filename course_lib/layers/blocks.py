@@ -1,6 +1,6 @@
 """Los bloques del codificador y del decodificador, y sus pilas."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from jaxtyping import Bool, Float
@@ -14,7 +14,9 @@ from course_lib.layers.normalization import Residual, make_norm
 
 Source = Float[Tensor, "batch t_source d_model"]
 Target = Float[Tensor, "batch t_target d_model"]
+Some = Float[Tensor, "... d_model"]
 Mask = Bool[Tensor, "..."] | None
+Look = Callable[[Tensor], Tensor]
 
 
 class EncoderBlock(nn.Module):
@@ -30,6 +32,7 @@ class EncoderBlock(nn.Module):
         activation: "relu" o "gelu".
         inner_dropout: el de los pesos de atención y la capa oculta (torch lo usa; el artículo no).
         bias: con False, ni proyecciones ni normalizaciones tienen sesgo.
+        attention: la atención del bloque; si falta, una `MultiHeadAttention`.
         residual: las opciones de `Residual`: placement, norm y dropout (el de cada subcapa).
 
     Fuente: Vaswani et al. (2017), §3.1 y fig. 1; ecuación `eq-add-norm` del capítulo `encoder`.
@@ -44,11 +47,12 @@ class EncoderBlock(nn.Module):
         activation: str = "relu",
         inner_dropout: float = 0.0,
         bias: bool = True,
+        attention: MultiHeadAttention | None = None,
         **residual,
     ) -> None:
         super().__init__()
         inner = {"dropout": inner_dropout, "bias": bias}
-        self.attention = MultiHeadAttention(d_model, num_heads, **inner)
+        self.attention = attention or MultiHeadAttention(d_model, num_heads, **inner)
         self.feed_forward = FeedForward(d_model, d_ff, activation=activation, **inner)
         self.residual_attention = Residual(d_model, bias=bias, **residual)
         self.residual_feed_forward = Residual(d_model, bias=bias, **residual)
@@ -72,6 +76,16 @@ class EncoderBlock(nn.Module):
         x = self.residual_attention(x, _first(look, weights))
         x = self.residual_feed_forward(x, self.feed_forward)
         return (x, *weights) if need_weights else x
+
+    def with_attention(self, x: Some, look: Look) -> Some:
+        """Aplica el bloque a las posiciones dadas, que miran a las demás con `look`.
+
+        Argumentos:
+            x: todas las posiciones o solo algunas, `[..., d_model]`.
+            look: hace la autoatención; recibe x (normalizada, si la colocación lo pide).
+        """
+        x = self.residual_attention(x, look)
+        return self.residual_feed_forward(x, self.feed_forward)
 
 
 class DecoderBlock(nn.Module):
@@ -138,6 +152,15 @@ class DecoderBlock(nn.Module):
         y = self.residual_feed_forward(y, self.feed_forward)
         return (y, *weights) if need_weights else y
 
+    def with_attention(self, y: Some, look: Look, look_across: Look) -> Some:
+        """Aplica el bloque a las posiciones dadas: `look` mira al destino y `look_across`, a h.
+
+        Argumentos: los de `EncoderBlock.with_attention`.
+        """
+        y = self.residual_self(y, look)
+        y = self.residual_cross(y, look_across)
+        return self.residual_feed_forward(y, self.feed_forward)
+
     def step(
         self,
         y: Target,
@@ -186,7 +209,7 @@ class _Stack(nn.Module):
         self.blocks = nn.ModuleList(
             self.Block(d_model, num_heads, d_ff, **options) for _ in range(num_layers)
         )
-        self.norm = _final_norm(d_model, final_norm, **options)
+        self.norm = make_final_norm(d_model, final_norm, **options)
 
 
 class Encoder(_Stack):
@@ -277,7 +300,10 @@ def _first(function, others):
     return call
 
 
-def _final_norm(d_model, final_norm, *, placement="post", norm="layer", bias=True, **_):
+def make_final_norm(
+    d_model: int, final_norm: bool | None, *, placement="post", norm="layer", bias=True, **_
+) -> nn.Module:
+    """Crea la normalización del final de una pila; con None, solo si la colocación la pide."""
     if final_norm is None:
         final_norm = placement != "post"
     return make_norm(norm, d_model, bias=bias) if final_norm else nn.Identity()

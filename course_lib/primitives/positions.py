@@ -9,6 +9,7 @@ def sinusoidal_positions(
     length: int,
     d_model: int,
     *,
+    start: int = 0,
     base: float = 10_000.0,
     device: torch.device | str | None = None,
     dtype: torch.dtype = torch.float32,
@@ -22,8 +23,9 @@ def sinusoidal_positions(
     lejana perdería la fase.
 
     Argumentos:
-        length: número de posiciones, desde 0.
+        length: número de posiciones.
         d_model: ancho d de la codificación; debe ser par.
+        start: la primera posición.
         base: la longitud de onda mayor es 2π·base posiciones.
         device, dtype: del resultado.
 
@@ -42,7 +44,45 @@ def sinusoidal_positions(
         )
     if length < 0:
         raise ValueError(f"length: se esperaba un número de posiciones ≥ 0 y llegó {length}.")
-    positions = torch.arange(length, dtype=torch.float64, device="cpu")
+    positions = torch.arange(start, start + length, dtype=torch.float64, device="cpu")
     exponents = torch.arange(0, d_model, 2, dtype=torch.float64, device="cpu") / d_model
     angles = positions[:, None] / base**exponents
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2).to(device, dtype)
+
+
+def step_positions(
+    length: int,
+    d_model: int,
+    step: int,
+    *,
+    start: int = 0,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> Float[Tensor, "length d_model"]:
+    """Codifica dónde está cada posición y en qué paso va la recurrencia en profundidad.
+
+        P^n_{i,2j}   = sin(i / 10000^{2j/d}) + sin(n / 10000^{2j/d})
+        P^n_{i,2j+1} = cos(i / 10000^{2j/d}) + cos(n / 10000^{2j/d})
+
+    Las posiciones y los pasos se cuentan desde 1.
+
+    Argumentos:
+        length: número de posiciones.
+        d_model: ancho d de la codificación; debe ser par.
+        step: el paso, n ≥ 1.
+        start: cuántas posiciones van antes: la primera fila es la de i = start + 1.
+        device, dtype: del resultado.
+
+    Devuelve:
+        La matriz P^n, `[length, d_model]`.
+
+    Errores:
+        ValueError: los de `sinusoidal_positions`, y si step no es al menos 1.
+
+    Fuente: Dehghani et al. (2018), §2.1.
+    """
+    if step < 1:
+        raise ValueError(f"step: los pasos se cuentan desde 1 y llegó {step}.")
+    like = {"device": device, "dtype": dtype}
+    where = sinusoidal_positions(length, d_model, start=start + 1, **like)
+    return where + sinusoidal_positions(1, d_model, start=step, **like)

@@ -1,0 +1,209 @@
+"""Un bloque con parámetros atados, que se aplica paso a paso solo donde hace falta."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from course_lib.layers.adaptive_computation import Places, put, take
+from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.layers.multi_head_attention import MultiHeadAttention
+from course_lib.layers.normalization import Residual
+
+Pair = tuple[Tensor, Tensor]
+
+
+class TiedBlock:
+    """Un bloque listo para repetirse sobre un lote: es el `step` de `AdaptiveComputation`.
+
+        u^n = s^{n−1} + P + S_n             P: posiciones; S_n: el paso
+        s^n = bloque(u^n)                   en las posiciones pedidas; miran a todas
+
+    Argumentos:
+        block: `EncoderBlock` o `DecoderBlock`.
+        attention, residual: su autoatención y lo que la rodea.
+        positions, steps: las codificaciones, difundible a `[batch, t, d_model]` y
+            `[max_steps, d_model]`.
+        visible: qué posiciones no son relleno.
+        causal: con True, cada posición ve solo hasta sí misma.
+        caches: las claves y los valores de las posiciones anteriores, una caché por paso.
+        across: para un decodificador, su atención cruzada, las claves y los valores del origen y
+            qué posiciones del origen se ven.
+
+    Fuente: Dehghani et al. (2018), §2.1; capítulo `universal_transformer`.
+    """
+
+    def __init__(
+        self,
+        block: nn.Module,
+        attention: MultiHeadAttention,
+        residual: Residual,
+        positions: Float[Tensor, "... d_model"],
+        steps: Float[Tensor, "steps d_model"],
+        *,
+        visible: Bool[Tensor, "batch t"] | None = None,
+        causal: bool = False,
+        caches: Sequence[KeyValueCache] | None = None,
+        across: tuple[MultiHeadAttention, Pair, Tensor | None] | None = None,
+    ) -> None:
+        self.block, self.attention, self.across = block, attention, across
+        self.positions, self.steps = positions, steps
+        self.visible, self.causal = visible, causal
+        self.caches = None if caches is None else list(caches)
+        self.past = 0 if caches is None else caches[0].length
+        self.keys = StepKeys(attention, None if residual.placement == "post" else residual.norm)
+        self.done = 0
+        self.changed = None if visible is None else visible.flatten().nonzero().squeeze(-1)
+
+    def __call__(self, states: Tensor, n: int, places: Places) -> Pair:
+        """Da lo que entra y lo que sale en el paso n, en las posiciones pedidas."""
+        self.done = n
+        positions = self.positions.expand_as(states)
+        u = take(states, places) + take(positions, places) + self.steps[n - 1]
+        layout = Layout(places, *states.shape[:2], states.device)
+        looks = [self._look(states, n, layout)]
+        if self.across is not None:
+            attention, memory, visible = self.across
+            looks.append(layout.look(attention, memory, layout.rows_of(visible)))
+        return u, self.block.with_attention(u, *looks)
+
+    def filled(self, last_states: Tensor) -> tuple[KeyValueCache, ...]:
+        """Las cachés de todos los pasos; en los que nadie dio, con los estados ya detenidos."""
+        for n in range(self.done + 1, len(self.caches) + 1):
+            self._remember(last_states, n)
+            self.changed = last_states.new_empty(0, dtype=torch.long)
+        return tuple(self.caches)
+
+    def _look(self, states, n, layout):
+        if layout.places is None and self.caches is None:
+            visible = None if self.visible is None else self.visible[:, None]
+            return partial(self.attention, mask=visible, causal=self.causal)
+        memory = self._remember(states, n)
+        self.changed = layout.places
+        return layout.look(self.attention, memory, self._mask(layout))
+
+    def _remember(self, states, n):
+        """Claves y valores en el paso n: se proyectan solo los estados que cambiaron."""
+        z = take(states, self.changed) + take(self.positions.expand_as(states), self.changed)
+        self.keys.update(z, self.changed, states.shape[:2])
+        KV = self.keys.at(self.steps[n - 1])
+        K, V = (self.attention.split_heads(X) for X in KV.chunk(2, dim=-1))
+        if self.caches is not None:
+            cache = self.caches[n - 1] = self.caches[n - 1].append(K, V)
+            K, V = cache.K, cache.V
+        return K, V
+
+    def _mask(self, layout):
+        visible = None if self.visible is None else layout.rows_of(self.visible[:, None])
+        if not self.causal or layout.t == 1:
+            return visible
+        keys = torch.arange(self.past + layout.t, device=layout.columns.device)
+        past = keys <= self.past + layout.columns[..., None]
+        return past if visible is None else past & visible
+
+
+class Layout:
+    """Cómo se reparten entre las filas del lote unas posiciones sueltas, en orden.
+
+    Las filas sin ninguna no aparecen; a las que tienen menos que otras se les añaden lugares
+    vacíos, solo para atender: lo demás del bloque trata cada posición por su cuenta.
+    """
+
+    def __init__(self, places: Places, batch: int, t: int, device: torch.device) -> None:
+        self.places, self.t, self.rows = places, t, None
+        if places is None:
+            self.columns = torch.arange(t, device=device)[None]
+            return
+        owner = places.div(t, rounding_mode="floor")
+        rows, row, counts = owner.unique_consecutive(return_inverse=True, return_counts=True)
+        slot = torch.arange(len(places), device=device) - (counts.cumsum(0) - counts)[row]
+        self.slots = row * counts.max() + slot
+        self.shape = (len(rows), int(counts.max()))
+        self.rows = rows if len(rows) < batch else None
+        self.columns = self.spread((places % t)[:, None]).squeeze(-1)
+
+    def spread(self, X: Float[Tensor, "active d"]) -> Float[Tensor, "rows width d"]:
+        """Pone cada posición en su fila."""
+        rows, width = self.shape
+        return (
+            X.new_zeros(rows * width, X.shape[-1])
+            .index_copy(0, self.slots, X)
+            .unflatten(0, self.shape)
+        )
+
+    def collect(self, H: Float[Tensor, "rows width d"]) -> Float[Tensor, "active d"]:
+        """Deshace `spread`."""
+        return H.flatten(0, 1).index_select(0, self.slots)
+
+    def rows_of(self, X: Tensor | None) -> Tensor | None:
+        """Las filas del lote que tienen alguna posición."""
+        return X if X is None or self.rows is None else X.index_select(0, self.rows)
+
+    def look(self, attention: MultiHeadAttention, memory: Pair, mask: Tensor | None):
+        """La función con que estas posiciones atienden a `memory`, de todo el lote."""
+        memory = tuple(map(self.rows_of, memory))
+
+        def look(x):
+            if self.places is None:
+                return attention.attend_to(x, memory, mask=mask)
+            return self.collect(attention.attend_to(self.spread(x), memory, mask=mask))
+
+        return look
+
+
+class StepKeys:
+    """Las claves y los valores de todas las posiciones en cada paso, sin proyectarlos cada vez.
+
+    Con norm posterior la proyección es lineal y el paso suma un vector; con norm previa, la
+    normalización de capa también es lineal salvo por un divisor, que es un número por posición:
+
+        post:  K_n = z W + S_n W + b
+        pre:   K_n = (c(z) G W + c(S_n) G W) / σ(z + S_n) + (β W + b)
+
+    z es el estado más la codificación de su posición; c resta la media (`LayerNorm`) o nada
+    (`RMSNorm`); G y β son la escala y el sesgo de la normalización. Una posición que se detuvo
+    conserva su z W: el paso siguiente le cuesta d sumas en vez de 2 d² productos.
+
+    Argumentos:
+        attention: de ella salen W y b.
+        norm: la normalización anterior a la atención; None si no hay.
+    """
+
+    def __init__(self, attention: MultiHeadAttention, norm: nn.Module | None) -> None:
+        d_model, stack = attention.d_model, attention.W_qkv
+        self.W = stack.weight[d_model:]
+        self.b = 0.0 if stack.bias is None else stack.bias[d_model:]
+        self.norm, self.z, self.KV = norm, None, None
+        if norm is not None:
+            shift = getattr(norm, "bias", None)
+            self.b = self.b if shift is None else self.b + self.W @ shift
+            self.W = self.W * norm.weight
+
+    def update(self, z: Tensor, places: Places, shape: torch.Size) -> None:
+        """Proyecta z, que acaba de cambiar en esas posiciones."""
+        z = self._centre(z)
+        self.KV = _write(self.KV, places, F.linear(z, self.W), shape)
+        if self.norm is not None:
+            self.z = _write(self.z, places, z, shape)
+
+    def at(self, step: Float[Tensor, " d_model"]) -> Float[Tensor, "batch t two_d_model"]:
+        """Las claves y los valores, uno tras otro, en el paso de esa codificación."""
+        step = self._centre(step)
+        shift = F.linear(step, self.W)
+        if self.norm is None:
+            return self.KV + (shift + self.b)
+        variance = (self.z + step).square().mean(-1, keepdim=True)
+        return (self.KV + shift) * torch.rsqrt(variance + self.norm.eps) + self.b
+
+    def _centre(self, z):
+        return z - z.mean(-1, keepdim=True) if isinstance(self.norm, nn.LayerNorm) else z
+
+
+def _write(X, places, values, shape):
+    if places is None:
+        return values
+    X = values.new_zeros(*shape, values.shape[-1]) if X is None else X
+    return put(X, places, values)

@@ -1,0 +1,374 @@
+"""El Universal Transformer: un solo bloque, repetido tantas veces como haga falta."""
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.layers.adaptive_computation import (
+    AdaptiveComputation,
+    AdaptiveOutput,
+    FixedComputation,
+)
+from course_lib.layers.arguments import (
+    require_dropout,
+    require_heads,
+    require_option,
+    require_sizes,
+    require_width,
+)
+from course_lib.layers.blocks import DecoderBlock, EncoderBlock, make_final_norm
+from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.feed_forward import ACTIVATIONS
+from course_lib.layers.kv_cache import DecoderState, KeyValueCache
+from course_lib.layers.normalization import NORMS, PLACEMENTS
+from course_lib.layers.tied_block import TiedBlock
+from course_lib.primitives.masks import padding_mask
+from course_lib.primitives.positions import sinusoidal_positions
+
+Source = Float[Tensor, "batch t_source d_model"]
+Target = Float[Tensor, "batch t_target d_model"]
+Visible = Bool[Tensor, "batch t"] | None
+Start = int | Int[Tensor, " batch"]
+
+
+@dataclass(frozen=True)
+class UniversalTransformerConfig:
+    """Tamaños y variante de un `UniversalTransformer`.
+
+    Argumentos:
+        source_vocab: tamaño del vocabulario de origen, con los símbolos especiales.
+        target_vocab: el de destino; None, un solo vocabulario y una sola tabla.
+        d_model, num_heads, d_ff: ancho, cabezas y ancho de la red prealimentada.
+        max_steps: cuántas veces se aplica el bloque, como mucho.
+        adaptive: si cada posición decide cuándo parar; con False, todas dan max_steps pasos.
+        epsilon: ε de la parada.
+        dropout: el de las incrustaciones y el de la salida de cada subcapa.
+        max_length: la secuencia más larga, en tokens.
+        placement, norm, activation, final_norm: como en `TransformerConfig`.
+        pad_id, start_id, end_id: identificadores de relleno, comienzo y fin.
+
+    Errores:
+        ValueError: si un valor no tiene sentido.
+    """
+
+    source_vocab: int
+    target_vocab: int | None = None
+    d_model: int = 512
+    num_heads: int = 8
+    d_ff: int = 2048
+    max_steps: int = 6
+    adaptive: bool = True
+    epsilon: float = 0.01
+    dropout: float = 0.1
+    max_length: int = 512
+    placement: Literal["post", "pre", "sandwich"] = "post"
+    norm: Literal["layer", "rms"] = "layer"
+    activation: Literal["relu", "gelu"] = "relu"
+    final_norm: bool | None = None
+    pad_id: int = 0
+    start_id: int = 1
+    end_id: int = 2
+
+    def __post_init__(self) -> None:
+        require_option("placement", self.placement, PLACEMENTS)
+        require_option("norm", self.norm, NORMS)
+        require_option("activation", self.activation, tuple(ACTIVATIONS))
+        names = ("source_vocab", "d_model", "num_heads", "d_ff", "max_steps", "max_length")
+        require_sizes(**{name: getattr(self, name) for name in names})
+        require_heads(self.d_model, self.num_heads)
+        require_dropout(self.dropout)
+        special = (self.pad_id, self.start_id, self.end_id)
+        smallest = min(self.source_vocab, self.output_vocab)
+        if len(set(special)) < 3 or not all(0 <= i < smallest for i in special):
+            raise ValueError(
+                "pad_id, start_id y end_id deben ser distintos y caber en los dos vocabularios, "
+                f"el menor de {smallest}; llegaron {special}."
+            )
+
+    @property
+    def output_vocab(self) -> int:
+        """Tamaño del vocabulario en que escribe el modelo."""
+        return self.source_vocab if self.target_vocab is None else self.target_vocab
+
+
+class UniversalOutput(NamedTuple):
+    """Los logits, y cuánto deliberó cada mitad del modelo."""
+
+    logits: Float[Tensor, "batch t_target vocab"]
+    encoder: AdaptiveOutput
+    decoder: AdaptiveOutput
+
+    @property
+    def ponder_cost(self) -> Float[Tensor, ""]:
+        """Costo de deliberación medio de las posiciones reales, del origen y del destino."""
+        halves = (self.encoder, self.decoder)
+        real = sum((half.n_updates > 0).sum() for half in halves)
+        return sum(half.ponder_cost.sum() for half in halves) / real.clamp(min=1)
+
+
+class _Universal(nn.Module):
+    """Un bloque, las codificaciones de cada paso y quien decide cuántos se dan."""
+
+    Block: type[nn.Module]
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        *,
+        max_steps: int,
+        max_length: int,
+        adaptive: bool = True,
+        epsilon: float = 0.01,
+        final_norm: bool | None = None,
+        **options,
+    ) -> None:
+        super().__init__()
+        require_sizes(max_steps=max_steps, max_length=max_length)
+        self.max_length = max_length
+        self.block = self.Block(d_model, num_heads, d_ff, **options)
+        self.computation = (
+            AdaptiveComputation(d_model, max_steps, epsilon=epsilon)
+            if adaptive
+            else FixedComputation(max_steps)
+        )
+        self.norm = make_final_norm(d_model, final_norm, **options)
+        like = next(self.block.parameters())
+        for name, count in {"positions": max_length, "steps": max_steps}.items():
+            # Las posiciones y los pasos se cuentan desde 1.
+            table = sinusoidal_positions(
+                count, d_model, start=1, device=like.device, dtype=like.dtype
+            )
+            self.register_buffer(name, table, persistent=False)
+
+    def _compute(self, x, step, visible) -> AdaptiveOutput:
+        output = self.computation(x, step, visible=visible)
+        return output._replace(states=self.norm(output.states))
+
+    def _positions_of(self, x: Tensor, start: Start) -> Float[Tensor, "... t d_model"]:
+        """Las codificaciones de las posiciones de x, si antes van `start`."""
+        require_width("x", x, self.positions.shape[-1], "d_model")
+        offset = torch.as_tensor(start, device=x.device)
+        index = offset[..., None] + torch.arange(x.shape[1], device=x.device)
+        if index.numel() and (index.min() < 0 or index.max() >= self.max_length):
+            raise ValueError(
+                f"Se esperaban posiciones entre 0 y {self.max_length - 1} y la secuencia va de "
+                f"{index.min()} a {index.max()}: acórtala o crea el modelo con un max_length mayor."
+            )
+        return self.positions[index]
+
+
+class UniversalEncoder(_Universal):
+    """Un bloque de codificador, repetido: recurrencia en profundidad.
+
+        u^n = s^{n−1} + P^n            P^n: dónde está cada posición y en qué paso va
+        s^n = bloque(u^n)
+
+    Los parámetros son los de un solo bloque, se den los pasos que se den.
+
+    Argumentos:
+        d_model, num_heads, d_ff: los del bloque.
+        max_steps: cuántas veces se aplica, como mucho.
+        max_length: la secuencia más larga.
+        adaptive: si cada posición decide cuándo parar (`AdaptiveComputation`); con False, todas
+            dan max_steps pasos.
+        epsilon: ε de la parada.
+        final_norm: si se normaliza la salida; None, solo si la colocación lo pide.
+        options: las opciones de `EncoderBlock`.
+
+    Errores:
+        ValueError: si un tamaño o una opción no tiene sentido.
+
+    Fuente: Dehghani et al. (2018), §2.1 y §2.2; capítulo `universal_transformer`.
+    """
+
+    Block = EncoderBlock
+
+    def forward(
+        self, x: Source, *, visible: Visible = None, causal: bool = False, start: Start = 0
+    ) -> AdaptiveOutput:
+        """Transforma x hasta que todas sus posiciones se detienen.
+
+        Argumentos:
+            x: `[batch, t, d_model]`, sin codificaciones de posición.
+            visible: False en el relleno: ni se ve, ni se calcula, ni cuenta.
+            causal: con True, cada posición ve solo hasta sí misma.
+            start: cuántas posiciones van antes de la primera; un entero o uno por fila.
+
+        Errores:
+            ValueError: si las formas no concuerdan o una posición pasa de max_length.
+        """
+        step = TiedBlock(
+            self.block,
+            self.block.attention,
+            self.block.residual_attention,
+            self._positions_of(x, start),
+            self.steps,
+            visible=visible,
+            causal=causal,
+        )
+        return self._compute(x, step, visible)
+
+
+class UniversalDecoder(_Universal):
+    """Un bloque de decodificador, repetido; cada posición del destino delibera por su cuenta.
+
+    Lo que decide una posición depende de ella y de las anteriores, nunca de las que siguen.
+
+    Argumentos: los de `UniversalEncoder`.
+
+    Fuente: Dehghani et al. (2018), §2.1 y §2.2; capítulo `universal_transformer`.
+    """
+
+    Block = DecoderBlock
+
+    def forward(
+        self,
+        y: Target,
+        h: Source,
+        *,
+        visible: Visible = None,
+        source_visible: Bool[Tensor, "batch t_source"] | None = None,
+        start: Start = 0,
+    ) -> AdaptiveOutput:
+        """Transforma el destino y, que mira al origen ya codificado h.
+
+        Argumentos:
+            y: `[batch, t_target, d_model]`, sin codificaciones de posición.
+            h: salida del codificador, `[batch, t_source, d_model]`.
+            visible: False en el relleno del destino.
+            source_visible: False en el relleno del origen.
+            start: como en `UniversalEncoder.forward`.
+        """
+        source_visible = None if source_visible is None else source_visible[:, None]
+        memory = self.block.cross_attention.keys_values(h)
+        step = self._step(y, start, memory, source_visible, visible=visible)
+        return self._compute(y, step, visible)
+
+    def step(self, y: Target, state: DecoderState) -> tuple[AdaptiveOutput, DecoderState]:
+        """Lo mismo para las posiciones nuevas, que siguen a las del estado.
+
+        Cada paso guarda sus claves y valores en su propia caché, también los de las posiciones
+        que ya se detuvieron: una posición posterior puede llegar más hondo y las necesita.
+        """
+        step = self._step(y, state.length, *state.memory, state.visible, caches=state.caches)
+        output = self._compute(y, step, None)
+        return output, replace(state, caches=step.filled(output.last_states))
+
+    def _step(self, y, start, memory, source_visible, **options):
+        return TiedBlock(
+            self.block,
+            self.block.self_attention,
+            self.block.residual_self,
+            self._positions_of(y, start),
+            self.steps,
+            causal=True,
+            across=(self.block.cross_attention, memory, source_visible),
+            **options,
+        )
+
+
+class UniversalTransformer(nn.Module):
+    """Un codificador y un decodificador de un bloque cada uno, que deliberan lo que haga falta.
+
+        h = codificador(√d_model E[origen])
+        logits = decodificador(√d_model E[destino], h) Eᵀ
+
+    Argumentos:
+        config: los tamaños y la variante.
+
+    Fuente: Dehghani et al. (2018), §2 y fig. 4; capítulo `universal_transformer`.
+    """
+
+    def __init__(self, config: UniversalTransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.source_embedding = _embedding(config, config.source_vocab)
+        self.target_embedding = (
+            self.source_embedding
+            if config.target_vocab is None
+            else _embedding(config, config.target_vocab)
+        )
+        sizes = (config.d_model, config.num_heads, config.d_ff)
+        names = ("max_steps", "max_length", "adaptive", "epsilon", "final_norm")
+        names += ("dropout", "activation", "placement", "norm")
+        options = {name: getattr(config, name) for name in names}
+        self.encoder = UniversalEncoder(*sizes, **options)
+        self.decoder = UniversalDecoder(*sizes, **options)
+
+    def forward(
+        self, source: Int[Tensor, "batch t_source"], target: Int[Tensor, "batch t_target"]
+    ) -> UniversalOutput:
+        """Predice cada token del destino con los anteriores correctos (forzado del profesor).
+
+        Argumentos:
+            source, target: tokens; los que valen pad_id son relleno: no se ven, ni se calculan,
+                ni cuentan en el costo de deliberación. En el destino, va al final.
+
+        Errores:
+            ValueError: si un identificador no está en el vocabulario o una oración es más larga
+            que max_length.
+        """
+        encoded = self.encode(source)
+        decoded = self.decoder(
+            self.target_embedding(target),
+            encoded.states,
+            visible=target != self.config.pad_id,
+            source_visible=source != self.config.pad_id,
+        )
+        return UniversalOutput(self.logits(decoded.states), encoded, decoded)
+
+    def encode(self, source: Int[Tensor, "batch t_source"]) -> AdaptiveOutput:
+        """Da la salida del codificador: h, en `states`, y cuánto deliberó cada posición."""
+        visible = source != self.config.pad_id
+        return self.encoder(self.source_embedding(source), visible=visible)
+
+    def start(self, source: Int[Tensor, "batch t_source"]) -> DecoderState:
+        """Lee el origen y deja todo listo para escribir con `step`: una caché por paso."""
+        h = self.encode(source).states
+        return DecoderState(
+            tuple(KeyValueCache() for _ in range(self.config.max_steps)),
+            (self.decoder.block.cross_attention.keys_values(h),),
+            padding_mask(source, self.config.pad_id),
+        )
+
+    def step(
+        self, token_ids: Int[Tensor, "batch t"], state: DecoderState
+    ) -> tuple[Float[Tensor, "batch t vocab"], DecoderState]:
+        """Escribe los tokens siguientes: los mismos logits que `forward`, sin repetir lo hecho.
+
+        Argumentos:
+            token_ids: los tokens nuevos, que siguen a los del estado; ninguno es relleno.
+            state: el de `start` o el del paso anterior; no cambia, y puede usarse otra vez.
+
+        Devuelve:
+            El par (logits de los tokens nuevos, estado siguiente).
+        """
+        if len(token_ids) != len(state.visible):
+            raise ValueError(
+                f"token_ids: se esperaban las {len(state.visible)} filas del estado y llegó la "
+                f"forma {tuple(token_ids.shape)}. Elige las filas del estado con select."
+            )
+        y = self.target_embedding(token_ids, start=state.length)
+        output, state = self.decoder.step(y, state)
+        return self.logits(output.states), state
+
+    def logits(self, y: Float[Tensor, "batch t d_model"]) -> Float[Tensor, "batch t vocab"]:
+        """Puntúa cada palabra del vocabulario por su parecido con la salida: y Eᵀ."""
+        return F.linear(y, self.target_embedding.table.weight)
+
+
+def _embedding(config: UniversalTransformerConfig, vocab_size: int) -> InputEmbedding:
+    return InputEmbedding(
+        vocab_size,
+        config.d_model,
+        max_length=config.max_length,
+        positions=None,  # se suman antes de cada paso
+        pad_id=config.pad_id,
+        dropout=config.dropout,
+    )
