@@ -29,12 +29,14 @@ class KeyValueCache:
 
     Argumentos:
         length: cuántas posiciones guarda.
+        start: en qué lugar de la memoria está la primera.
 
     Fuente: capítulo `decoder`.
     """
 
     length: int = 0
     storage: _Storage | None = None
+    start: int = 0
 
     @property
     def K(self) -> Heads:
@@ -54,31 +56,40 @@ class KeyValueCache:
         """
         self._require_like(K, V)
         length = self.length + K.shape[-2]
-        storage = self.storage if self._may_write(length) else self._copy(K, length)
-        storage.tensor[0, ..., self.length : length, :] = K
-        storage.tensor[1, ..., self.length : length, :] = V
-        storage.used = length
-        return KeyValueCache(length, storage)
+        fits = self._may_write(self.start + length)
+        storage, start = (self.storage, self.start) if fits else (self._copy(K, length), 0)
+        old, new = start + self.length, start + length
+        storage.tensor[0, ..., old:new, :] = K
+        storage.tensor[1, ..., old:new, :] = V
+        storage.used = new
+        return KeyValueCache(length, storage, start)
+
+    def last(self, length: int) -> "KeyValueCache":
+        """Se queda con las últimas posiciones, a lo sumo `length`, sin mover ninguna."""
+        dropped = max(self.length - length, 0)
+        return KeyValueCache(self.length - dropped, self.storage, self.start + dropped)
 
     def select(self, rows: Int[Tensor, " rows"]) -> "KeyValueCache":
         """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
         if self.storage is None:
             return self
         copied = self.storage.tensor.index_select(1, rows)
-        return KeyValueCache(self.length, _Storage(copied, self.length))
+        return KeyValueCache(self.length, _Storage(copied, self.start + self.length), self.start)
 
     def _written(self):
         if self.storage is None:
             raise ValueError("La caché está vacía: agrega claves y valores con append(K, V).")
-        return self.storage.tensor[..., : self.length, :]
+        return self.storage.tensor[..., self.start : self.start + self.length, :]
 
-    def _may_write(self, length):
+    def _may_write(self, stop):
         """Hay sitio, nadie escribió más allá de esta caché y ningún gradiente pasa por ella."""
-        if self.storage is None or self.storage.used != self.length or torch.is_grad_enabled():
+        if self.storage is None or torch.is_grad_enabled():
+            return False
+        if self.storage.used != self.start + self.length:
             return False
         tensor = self.storage.tensor
         sealed = tensor.is_inference() and not torch.is_inference_mode_enabled()
-        return length <= tensor.shape[-2] and not tensor.requires_grad and not sealed
+        return stop <= tensor.shape[-2] and not tensor.requires_grad and not sealed
 
     def _copy(self, like, length):
         batch, heads, _, d_k = like.shape

@@ -138,21 +138,29 @@ class MultiHeadAttention(nn.Module):
         return self.W_h(self.merge_heads(H))
 
     def step(
-        self, X: Float[Tensor, "batch t d_model"], cache: KeyValueCache
+        self,
+        X: Float[Tensor, "batch t d_model"],
+        cache: KeyValueCache,
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        **scoring: Tensor,
     ) -> tuple[Float[Tensor, "batch t d_model"], KeyValueCache]:
         """Autoatención causal de las posiciones nuevas, que siguen a las de la caché.
 
         Argumentos:
             X: solo las posiciones nuevas, `[batch, t, d_model]`.
             cache: las claves y los valores de las anteriores.
+            mask: True = visible, además de ser causal; como en `forward`.
+            scoring: lo que `attend` necesite, si una subclase puntúa de otro modo.
 
         Devuelve:
             El par (H de las posiciones nuevas, caché más larga).
         """
         Q, K, V = (self.split_heads(P) for P in self.project(X, X, X))
         cache = cache.append(K, V)
+        mask = self._with_heads(mask, X.ndim)
         # Una posición sola ya ve solo su pasado: sin máscara que crear.
-        H, _ = self.attend(Q, cache.K, cache.V, None, X.shape[-2] > 1, False)
+        H, _ = self.attend(Q, cache.K, cache.V, mask, X.shape[-2] > 1, False, **scoring)
         return self.W_h(self.merge_heads(H)), cache
 
     def _split_stack(self, *sizes):
@@ -162,12 +170,16 @@ class MultiHeadAttention(nn.Module):
         biases = [None] * len(rows) if bias is None else bias.split(rows)
         return list(zip(self.W_qkv.weight.split(rows), biases, strict=True))
 
-    def attend(self, Q, K, V, mask, causal, need_weights):
-        """Mezcla los valores de cada cabeza; los pesos solo se forman si alguien los pide."""
+    def attend(self, Q, K, V, mask, causal, need_weights, bias=None):
+        """Mezcla los valores de cada cabeza; los pesos solo se forman si alguien los pide.
+
+        Lo que una subclase quiera sumar a las puntuaciones, ya escaladas, va en `bias`.
+        """
         dropout = self.dropout if self.training else 0.0
+        shown = {"mask": mask, "causal": causal, "bias": bias}
         if not need_weights:
-            return attention(Q, K, V, mask=mask, causal=causal, dropout=dropout), None
-        A = attention_weights(Q, K, mask=mask, causal=causal)
+            return attention(Q, K, V, dropout=dropout, **shown), None
+        A = attention_weights(Q, K, **shown)
         return F.dropout(A, dropout) @ V, A
 
     def split_heads(self, X: Float[Tensor, "*batch t d_model"]) -> Float[Tensor, "*batch h t d_k"]:

@@ -19,6 +19,7 @@ Queries = Float[Tensor, "*#batch t_q d_k"]
 Keys = Float[Tensor, "*#batch t_k d_k"]
 Values = Float[Tensor, "*#batch t_k d_v"]
 Mask = Bool[Tensor, "..."]
+Bias = Float[Tensor, "..."]
 Beta = float | int | Float[Tensor, ""] | None
 
 
@@ -51,10 +52,11 @@ def attention_weights(
     mask: Mask | None = None,
     causal: bool = False,
     hard: bool = False,
+    bias: Bias | None = None,
 ) -> Float[Tensor, "*batch t_q t_k"]:
     """Reparte la atención de cada consulta entre las claves que puede ver.
 
-        A = [soft](arg)max_β(Q Kᵀ), por filas
+        A = [soft](arg)max_β(Q Kᵀ), por filas        (con `bias`: de β Q Kᵀ + bias)
 
     Argumentos:
         Q: consultas, `[..., t_q, d_k]`.
@@ -63,6 +65,8 @@ def attention_weights(
         mask: booleana, True = visible, difundible a `[..., t_q, t_k]`.
         causal: con True, además, cada posición ve solo hasta sí misma (`causal_mask`).
         hard: con True, el arg max duro: un solo 1 por fila (en un empate, la primera clave).
+        bias: lo que se suma a las puntuaciones ya escaladas, difundible a `[..., t_q, t_k]`;
+            −∞ oculta la clave, y cada fila ha de conservar alguna finita.
 
     Devuelve:
         Los pesos de atención A, `[..., t_q, t_k]`. Cada fila suma 1, salvo la de una consulta
@@ -74,6 +78,9 @@ def attention_weights(
     Fuente: Vaswani et al. (2017), §3.2.1; ecuación `eq-attention` del capítulo `attention`.
     """
     scores = _resolve_beta(beta, Q) * attention_scores(Q, K)
+    if bias is not None:
+        _require_bias(bias, Q, scores.shape)
+        scores = scores + bias
     normalise = hard_argmax if hard else soft_argmax
     if mask is not None:
         _require_mask(mask, scores.shape)
@@ -96,6 +103,7 @@ def attention(
     mask: Mask | None = None,
     causal: bool = False,
     hard: bool = False,
+    bias: Bias | None = None,
     dropout: float = 0.0,
 ) -> Float[Tensor, "*batch t_q d_v"]:
     """Mezcla los valores según el parecido entre cada consulta y las claves.
@@ -115,6 +123,7 @@ def attention(
         causal: con True, además, cada posición ve solo hasta sí misma (`causal_mask`), sin
             que haga falta guardar la máscara t × t.
         hard: con True, cada consulta se lleva un único valor.
+        bias: como en `attention_weights`.
         dropout: probabilidad de anular un peso (solo en la atención suave).
 
     Devuelve:
@@ -127,28 +136,35 @@ def attention(
     """
     _require_matching(Q, K, V)
     if hard:
-        return attention_weights(Q, K, beta=beta, mask=mask, causal=causal, hard=True) @ V
+        shown = {"mask": mask, "causal": causal, "bias": bias}
+        return attention_weights(Q, K, beta=beta, hard=True, **shown) @ V
     t_q, t_k = Q.shape[-2], K.shape[-2]
     if mask is not None:
         _require_mask(mask, (*_batch_shape(Q, K, V), t_q, t_k))
-    if causal and (mask is not None or t_q != t_k):
-        # El atajo causal de torch alinea por arriba: con una memoria delante no vale.
+    if causal and (mask is not None or bias is not None or t_q != t_k):
+        # El atajo causal de torch alinea por arriba (con una memoria delante no vale) y no
+        # admite nada que sumar.
         mask, causal = _only_past(mask, Q, K), False
-    return _fused(Q, K, V, _resolve_beta(beta, Q), mask, causal, dropout)
+    if bias is not None:
+        _require_bias(bias, Q, (*_batch_shape(Q, K, V), t_q, t_k))
+    return _fused(Q, K, V, _resolve_beta(beta, Q), mask, bias, causal, dropout)
 
 
-def _fused(Q, K, V, beta, mask, causal, dropout):
+def _fused(Q, K, V, beta, mask, bias, causal, dropout):
     """La atención suave sobre el núcleo de torch, que pide cuatro ejes y un solo ancho."""
     batch, d_v, width = _batch_shape(Q, K, V), V.shape[-1], max(Q.shape[-1], V.shape[-1])
     if isinstance(beta, Tensor):
         Q, beta = beta * Q, 1.0
-    empty = None
+    empty, added = None, bias
     if mask is not None:
         empty = _sees_nothing(mask)
-        mask = _four_axes((mask | empty).expand(*batch, -1, -1))
+        sees = mask | empty
+        added = sees if bias is None else bias.masked_fill(~sees, -math.inf)
+    if added is not None:
+        added = _four_axes(added.expand(*batch, -1, -1))
     H = F.scaled_dot_product_attention(
         *(_four_axes(_widen(X, width).expand(*batch, -1, -1)) for X in (Q, K, V)),
-        attn_mask=mask,
+        attn_mask=added,
         is_causal=causal,
         scale=float(beta),
         dropout_p=dropout,
@@ -224,18 +240,31 @@ def _require_broadcastable(tensors):
         ) from None
 
 
+def _require_bias(bias, Q, shape):
+    if bias.dtype != Q.dtype or bias.device != Q.device:
+        raise ValueError(
+            f"bias: se esperaba {Q.dtype} en {Q.device}, como Q, y llegó {bias.dtype} en "
+            f"{bias.device}. Usa bias.to(Q)."
+        )
+    _require_fits("bias", bias, shape)
+
+
 def _require_mask(mask, shape):
     if mask.dtype != torch.bool:
         raise ValueError(
             f"mask: se esperaba una máscara booleana (True = visible) y llegó {mask.dtype}. "
             "Si es de ceros y unos, usa mask.bool()."
         )
+    _require_fits("mask", mask, shape)
+
+
+def _require_fits(name, X, shape):
     try:
-        fits = torch.broadcast_shapes(mask.shape, shape) == tuple(shape) and mask.ndim >= 2
+        fits = torch.broadcast_shapes(X.shape, shape) == tuple(shape) and X.ndim >= 2
     except RuntimeError:
         fits = False
     if not fits:
         raise ValueError(
-            f"mask: se esperaba una forma difundible a [..., t_q, t_k] = {tuple(shape)} y llegó "
-            f"{tuple(mask.shape)}. ¿Faltan o sobran ejes, o están cambiados t_q y t_k?"
+            f"{name}: se esperaba una forma difundible a [..., t_q, t_k] = {tuple(shape)} y llegó "
+            f"{tuple(X.shape)}. ¿Faltan o sobran ejes, o están cambiados t_q y t_k?"
         )

@@ -1,0 +1,356 @@
+"""Transformer-XL: un modelo de lenguaje que recuerda los segmentos anteriores."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from course_lib.layers.adaptive_softmax import AdaptiveEmbedding, AdaptiveSoftmax
+from course_lib.layers.arguments import (
+    require_dropout,
+    require_heads,
+    require_option,
+    require_sizes,
+)
+from course_lib.layers.blocks import EncoderBlock, _first
+from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.layers.normalization import PLACEMENTS, make_dropout, make_norm
+from course_lib.layers.relative_attention import RelativeAttention
+
+Hidden = Float[Tensor, "batch t d_model"]
+
+
+@dataclass(frozen=True)
+class TransformerXLConfig:
+    """Tamaños y variante de un `TransformerXL`.
+
+    Argumentos:
+        vocab_size: tamaño del vocabulario.
+        d_model, num_heads, num_layers, d_ff: ancho, cabezas, bloques y ancho de la capa oculta.
+        memory_length: cuántas posiciones anteriores se recuerdan; 0, ninguna.
+        dropout: el de las incrustaciones, la salida de cada subcapa y la del último bloque.
+        inner_dropout, attention_dropout: el de la capa oculta y el de los pesos de atención.
+        clamp_length: a partir de esta distancia todas cuentan como ella; None, sin tope.
+        same_length: con True, cada posición ve exactamente las últimas memory_length, ella
+            incluida: ninguna sale favorecida por su lugar en el segmento.
+        tie_biases: con True, u y v son los mismos en todas las capas.
+        global_terms: con False, las puntuaciones pierden sus dos últimos términos.
+        placement: "post" (el artículo), "pre" o "sandwich".
+        final_norm: si se normaliza la salida; None, solo si la colocación lo pide (en "post" no).
+        eps: ε de las normalizaciones; None, la de torch.
+        cutoffs, div_val, d_embed, tie_projections: la incrustación y la salida adaptativas.
+
+    Errores:
+        ValueError: si un valor no tiene sentido.
+    """
+
+    vocab_size: int
+    d_model: int = 512
+    num_heads: int = 8
+    num_layers: int = 12
+    d_ff: int = 2048
+    memory_length: int = 512
+    dropout: float = 0.1
+    inner_dropout: float = 0.1
+    attention_dropout: float = 0.0
+    clamp_length: int | None = None
+    same_length: bool = False
+    tie_biases: bool = False
+    global_terms: bool = True
+    placement: Literal["post", "pre", "sandwich"] = "post"
+    final_norm: bool | None = None
+    eps: float | None = None
+    cutoffs: tuple[int, ...] = ()
+    div_val: int = 1
+    d_embed: int | None = None
+    tie_projections: bool = True
+
+    def __post_init__(self) -> None:
+        names = ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "div_val")
+        require_sizes(**{name: getattr(self, name) for name in names})
+        require_heads(self.d_model, self.num_heads)
+        require_option("placement", self.placement, PLACEMENTS)
+        for dropout in (self.dropout, self.inner_dropout, self.attention_dropout):
+            require_dropout(dropout)
+        if self.memory_length < int(self.same_length):
+            raise ValueError(
+                f"memory_length: se esperaba 0 o más (con same_length, 1 o más) y llegó "
+                f"{self.memory_length}."
+            )
+
+    @classmethod
+    def enwik8_12(cls, vocab_size: int = 204, **changes) -> "TransformerXLConfig":
+        """El modelo de 12 capas para enwik8, por caracteres (tabla 2)."""
+        return cls(vocab_size, **{"tie_biases": True} | changes)
+
+    @classmethod
+    def enwik8_24(cls, vocab_size: int = 204, **changes) -> "TransformerXLConfig":
+        """El modelo de 24 capas para enwik8, por caracteres (tabla 2)."""
+        sizes = {"d_model": 1024, "num_layers": 24, "d_ff": 3072, "memory_length": 768}
+        dropout = dict.fromkeys(("dropout", "inner_dropout", "attention_dropout"), 0.15)
+        return cls(vocab_size, **{"tie_biases": True} | sizes | dropout | changes)
+
+    @classmethod
+    def wikitext103(cls, vocab_size: int = 267_735, **changes) -> "TransformerXLConfig":
+        """El modelo «standard» para WikiText-103, por palabras (tabla 1)."""
+        sizes = {"d_model": 410, "num_heads": 10, "num_layers": 16, "d_ff": 2100}
+        words = {"memory_length": 150, "cutoffs": (20_000, 40_000, 200_000)}
+        return cls(vocab_size, **{"tie_biases": True} | sizes | words | changes)
+
+
+class TransformerXL(nn.Module):
+    """Predice cada token con los anteriores de su segmento y la memoria de los segmentos de antes.
+
+        h⁰ = incrustación(tokens)
+        hˡ⁺¹ = bloqueˡ(consultas de hˡ; claves y valores de [detach(mˡ), hˡ])
+        logits = salida(h)
+
+    La memoria mˡ guarda las últimas entradas de cada bloque. Entra con el segmento y sale puesta
+    al día; ningún gradiente pasa por ella.
+
+    Argumentos:
+        config: los tamaños y la variante.
+
+    Fuente: Dai et al. (2019), §3.2 y §3.3; capítulo `transformer_xl`.
+    """
+
+    def __init__(self, config: TransformerXLConfig) -> None:
+        super().__init__()
+        self.config = config
+        adaptive = {"cutoffs": config.cutoffs, "div_val": config.div_val, "d_embed": config.d_embed}
+        self.embedding = AdaptiveEmbedding(config.vocab_size, config.d_model, **adaptive)
+        self.blocks = nn.ModuleList()
+        for _ in range(config.num_layers):
+            self.blocks.append(_block(config, self.blocks))
+        final_norm = config.placement != "post" if config.final_norm is None else config.final_norm
+        self.norm = make_norm("layer", config.d_model, eps=config.eps) if final_norm else None
+        self.output = AdaptiveSoftmax(self.embedding, tie_projections=config.tie_projections)
+        self.dropout = make_dropout(config.dropout)
+
+    def forward(
+        self,
+        token_ids: Int[Tensor, "batch t"],
+        memory: "Memory | FrozenMemory | None" = None,
+        *,
+        need_weights: bool = False,
+    ) -> tuple:
+        """Lee un segmento después de los que la memoria recuerda.
+
+        Argumentos:
+            token_ids: el segmento, `[batch, t]`.
+            memory: la que dio el segmento anterior; None, la vacía: nada delante (ni siquiera
+                ceros, que también recibirían atención).
+            need_weights: con True devuelve también los pesos de atención de cada bloque.
+
+        Devuelve:
+            El par (logits del token siguiente a cada uno, `[batch, t, vocab]`; memoria nueva), o
+            la terna con la lista de pesos, `[batch, heads, t, memoria + t]`.
+
+        Errores:
+            ValueError: si un identificador no está en el vocabulario o el lote cambió.
+        """
+        h, memory, weights = self._read(token_ids, memory, need_weights)
+        logits = self.output(h, self.embedding)
+        return (logits, memory, weights) if need_weights else (logits, memory)
+
+    def step(self, token_ids: Int[Tensor, "batch t"], state=None) -> tuple:
+        """Lo mismo que `forward`, con el nombre que `course_lib.decoding` espera."""
+        return self(token_ids, state)
+
+    def nll(
+        self,
+        token_ids: Int[Tensor, "batch t"],
+        targets: Int[Tensor, "batch t"],
+        memory: "Memory | FrozenMemory | None" = None,
+    ) -> tuple[Float[Tensor, "batch t"], "Memory | FrozenMemory"]:
+        """Da −log P de cada objetivo y la memoria nueva, sin puntuar todo el vocabulario."""
+        h, memory, _ = self._read(token_ids, memory, False)
+        return self.output.nll(h, targets, self.embedding), memory
+
+    def empty_memory(self, length: int | None = None) -> "Memory":
+        """La memoria del comienzo, que recordará `length` posiciones (o memory_length)."""
+        return Memory(self._limit(length))
+
+    def frozen_memory(self, length: int | None = None) -> "FrozenMemory":
+        """Como `empty_memory`, para pesos que ya no cambian: guarda claves y valores."""
+        return FrozenMemory(self._limit(length))
+
+    def _limit(self, length):
+        return self.config.memory_length if length is None else length
+
+    def _read(self, token_ids, memory, need_weights):
+        memory = self.empty_memory() if memory is None else memory
+        x = self.dropout(self.embedding(token_ids))
+        mask = self._window(x, memory) if self.config.same_length else None
+        x, memory, weights = memory.through(self.blocks, x, mask, need_weights)
+        return self.dropout(x if self.norm is None else self.norm(x)), memory, weights
+
+    def _window(self, x, memory):
+        """Deja ver solo las distancias menores que el límite; None si ya lo son todas."""
+        t, m = x.shape[1], memory.length
+        if m + t <= memory.limit:
+            return None
+        visible = torch.ones(t, m + t, dtype=torch.bool, device=x.device)
+        return visible.triu(m + 1 - memory.limit)
+
+
+class RecurrentBlock(EncoderBlock):
+    """Un bloque de codificador cuya autoatención mira también lo que hay delante del segmento."""
+
+    attention: RelativeAttention
+
+    def forward(self, x, seen, *, mask=None, need_weights=False):
+        """Da un bloque más de contexto a x, las últimas posiciones de `seen`.
+
+        Argumentos:
+            x: el segmento, `[batch, t, d_model]`.
+            seen: la memoria y, detrás, el segmento, `[batch, m + t, d_model]`.
+            mask, need_weights: los de `EncoderBlock.forward`.
+
+        Devuelve:
+            x transformada; o el par (x, A), con A: `[batch, heads, t, m + t]`.
+        """
+        weights = []
+
+        def look(h):
+            X_k = h if seen is x else self._before_attention(seen)
+            return self.attention(h, X_k, mask=mask, need_weights=need_weights)
+
+        x_new = self.residual_attention(x, _first(look, weights))
+        return self.residual_feed_forward(x_new, self.feed_forward), *weights
+
+    def step(self, x, cache, *, mask=None, R=None):
+        """Lo mismo, con las claves y los valores de delante en `cache`; da también la más larga."""
+        caches = []
+        look = partial(self.attention.step, cache=cache, mask=mask, R=R)
+        x = self.residual_attention(x, _first(look, caches))
+        return self.residual_feed_forward(x, self.feed_forward), *caches
+
+    def _before_attention(self, x):
+        residual = self.residual_attention
+        return x if residual.placement == "post" else residual.norm(x)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Memory:
+    """Las últimas entradas de cada bloque, separadas del cálculo del gradiente.
+
+    Argumentos:
+        limit: cuántas posiciones se recuerdan a lo sumo.
+        states: una `[batch, m, d_model]` por bloque; () si aún no hay nada.
+    """
+
+    limit: int
+    states: tuple[Hidden, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """Cuántas posiciones recuerda."""
+        return self.states[0].shape[1] if self.states else 0
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "Memory":
+        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
+        return replace(self, states=tuple(state[rows] for state in self.states))
+
+    def through(self, blocks: nn.ModuleList, x: Hidden, mask, need_weights: bool):
+        """Pasa x por los bloques y recuerda lo que entra en cada uno."""
+        states, weights = [], []
+        for block, past in zip(blocks, self.states or [None] * len(blocks), strict=True):
+            seen = x if past is None else torch.cat([_same_batch(past, x).detach(), x], dim=1)
+            states.append(seen[:, max(seen.shape[1] - self.limit, 0) :].detach())
+            x, *A = block(x, seen, mask=mask, need_weights=need_weights)
+            weights += A
+        return x, replace(self, states=tuple(states)), weights
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrozenMemory:
+    """Las claves y los valores ya proyectados de cada bloque, para pesos que no cambian.
+
+    Da los mismos logits que `Memory`, sin proyectar dos veces ni una posición ni una distancia.
+
+    Argumentos:
+        limit: cuántas posiciones se recuerdan a lo sumo.
+        caches: claves y valores, una por bloque.
+        distances: las distancias proyectadas, `[heads, n, d_k]` por bloque.
+    """
+
+    limit: int
+    caches: tuple[KeyValueCache, ...] = ()
+    distances: tuple[Float[Tensor, "heads n d_k"], ...] = ()
+
+    @property
+    def length(self) -> int:
+        """Cuántas posiciones recuerda."""
+        return self.caches[0].length if self.caches else 0
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "FrozenMemory":
+        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
+        return replace(self, caches=tuple(cache.select(rows) for cache in self.caches))
+
+    def through(self, blocks: nn.ModuleList, x: Hidden, mask, need_weights: bool):
+        """Pasa x por los bloques y guarda sus claves y valores."""
+        _require_frozen(need_weights)
+        memory = self._with_distances(blocks, x.shape[1])
+        old, caches = self.caches or [KeyValueCache()] * len(blocks), []
+        for block, cache, R in zip(blocks, old, memory.distances, strict=True):
+            x, cache = block.step(x, cache, mask=mask, R=R)
+            caches.append(cache.last(self.limit))
+        return x, replace(memory, caches=tuple(caches)), []
+
+    def _with_distances(self, blocks, t):
+        """Proyecta las distancias que hacen falta, o el doble, para no volver a hacerlo pronto."""
+        needed = self.length + t + 1
+        if self.distances and self.distances[0].shape[1] >= needed:
+            return self
+        length = max(needed, min(2 * needed, self.limit + t + 1))
+        distances = (block.attention.distances(length).contiguous() for block in blocks)
+        return replace(self, distances=tuple(distances))
+
+
+def _block(config, previous):
+    """Un bloque; con tie_biases, los siguientes al primero usan su u y su v."""
+    shared = previous[0].attention if config.tie_biases and previous else None
+    attention = RelativeAttention(
+        config.d_model,
+        config.num_heads,
+        dropout=config.attention_dropout,
+        clamp_length=config.clamp_length,
+        global_terms=config.global_terms,
+        u=shared and shared.u,
+        v=shared and shared.v,
+    )
+    return RecurrentBlock(
+        config.d_model,
+        config.num_heads,
+        config.d_ff,
+        attention=attention,
+        inner_dropout=config.inner_dropout,
+        dropout=config.dropout,
+        placement=config.placement,
+        eps=config.eps,
+    )
+
+
+def _same_batch(past, x):
+    if past.shape[0] != x.shape[0] or past.shape[2:] != x.shape[2:]:
+        raise ValueError(
+            f"memory: se esperaban {x.shape[0]} filas de ancho {x.shape[2]}, como el segmento, y "
+            f"la memoria es {tuple(past.shape)}. ¿Cambió el lote? Elige sus filas con select."
+        )
+    return past
+
+
+def _require_frozen(need_weights):
+    if torch.is_grad_enabled():
+        raise ValueError(
+            "frozen_memory: no transmite gradientes y se esperaba torch.no_grad() o "
+            "torch.inference_mode(). Para entrenar, usa la memoria de estados (memory=None)."
+        )
+    if need_weights:
+        raise ValueError(
+            "need_weights: la memoria congelada no da los pesos. Usa la de estados (memory=None)."
+        )
