@@ -1,7 +1,6 @@
 """Transformer-XL: un modelo de lenguaje que recuerda los segmentos anteriores."""
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -15,12 +14,10 @@ from course_lib.layers.arguments import (
     require_option,
     require_sizes,
 )
-from course_lib.layers.blocks import EncoderBlock, _first
-from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.layers.blocks import EncoderBlock
 from course_lib.layers.normalization import PLACEMENTS, make_dropout, make_norm
 from course_lib.layers.relative_attention import RelativeAttention
-
-Hidden = Float[Tensor, "batch t d_model"]
+from course_lib.layers.segment_memory import FrozenMemory, Memory
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ class TransformerXL(nn.Module):
     def forward(
         self,
         token_ids: Int[Tensor, "batch t"],
-        memory: "Memory | FrozenMemory | None" = None,
+        memory: Memory | FrozenMemory | None = None,
         *,
         need_weights: bool = False,
     ) -> tuple:
@@ -164,17 +161,17 @@ class TransformerXL(nn.Module):
         self,
         token_ids: Int[Tensor, "batch t"],
         targets: Int[Tensor, "batch t"],
-        memory: "Memory | FrozenMemory | None" = None,
-    ) -> tuple[Float[Tensor, "batch t"], "Memory | FrozenMemory"]:
+        memory: Memory | FrozenMemory | None = None,
+    ) -> tuple[Float[Tensor, "batch t"], Memory | FrozenMemory]:
         """Da −log P de cada objetivo y la memoria nueva, sin puntuar todo el vocabulario."""
         h, memory, _ = self._read(token_ids, memory, False)
         return self.output.nll(h, targets, self.embedding), memory
 
-    def empty_memory(self, length: int | None = None) -> "Memory":
+    def empty_memory(self, length: int | None = None) -> Memory:
         """La memoria del comienzo, que recordará `length` posiciones (o memory_length)."""
         return Memory(self._limit(length))
 
-    def frozen_memory(self, length: int | None = None) -> "FrozenMemory":
+    def frozen_memory(self, length: int | None = None) -> FrozenMemory:
         """Como `empty_memory`, para pesos que ya no cambian: guarda claves y valores."""
         return FrozenMemory(self._limit(length))
 
@@ -197,120 +194,6 @@ class TransformerXL(nn.Module):
         return visible.triu(m + 1 - memory.limit)
 
 
-class RecurrentBlock(EncoderBlock):
-    """Un bloque de codificador cuya autoatención mira también lo que hay delante del segmento."""
-
-    attention: RelativeAttention
-
-    def forward(self, x, seen, *, mask=None, need_weights=False):
-        """Da un bloque más de contexto a x, las últimas posiciones de `seen`.
-
-        Argumentos:
-            x: el segmento, `[batch, t, d_model]`.
-            seen: la memoria y, detrás, el segmento, `[batch, m + t, d_model]`.
-            mask, need_weights: los de `EncoderBlock.forward`.
-
-        Devuelve:
-            x transformada; o el par (x, A), con A: `[batch, heads, t, m + t]`.
-        """
-        weights = []
-
-        def look(h):
-            X_k = h if seen is x else self._before_attention(seen)
-            return self.attention(h, X_k, mask=mask, need_weights=need_weights)
-
-        x_new = self.residual_attention(x, _first(look, weights))
-        return self.residual_feed_forward(x_new, self.feed_forward), *weights
-
-    def step(self, x, cache, *, mask=None, R=None):
-        """Lo mismo, con las claves y los valores de delante en `cache`; da también la más larga."""
-        caches = []
-        look = partial(self.attention.step, cache=cache, mask=mask, R=R)
-        x = self.residual_attention(x, _first(look, caches))
-        return self.residual_feed_forward(x, self.feed_forward), *caches
-
-    def _before_attention(self, x):
-        residual = self.residual_attention
-        return x if residual.placement == "post" else residual.norm(x)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Memory:
-    """Las últimas entradas de cada bloque, separadas del cálculo del gradiente.
-
-    Argumentos:
-        limit: cuántas posiciones se recuerdan a lo sumo.
-        states: una `[batch, m, d_model]` por bloque; () si aún no hay nada.
-    """
-
-    limit: int
-    states: tuple[Hidden, ...] = ()
-
-    @property
-    def length(self) -> int:
-        """Cuántas posiciones recuerda."""
-        return self.states[0].shape[1] if self.states else 0
-
-    def select(self, rows: Int[Tensor, " rows"]) -> "Memory":
-        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
-        return replace(self, states=tuple(state[rows] for state in self.states))
-
-    def through(self, blocks: nn.ModuleList, x: Hidden, mask, need_weights: bool):
-        """Pasa x por los bloques y recuerda lo que entra en cada uno."""
-        states, weights = [], []
-        for block, past in zip(blocks, self.states or [None] * len(blocks), strict=True):
-            seen = x if past is None else torch.cat([_same_batch(past, x).detach(), x], dim=1)
-            states.append(seen[:, max(seen.shape[1] - self.limit, 0) :].detach())
-            x, *A = block(x, seen, mask=mask, need_weights=need_weights)
-            weights += A
-        return x, replace(self, states=tuple(states)), weights
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FrozenMemory:
-    """Las claves y los valores ya proyectados de cada bloque, para pesos que no cambian.
-
-    Da los mismos logits que `Memory`, sin proyectar dos veces ni una posición ni una distancia.
-
-    Argumentos:
-        limit: cuántas posiciones se recuerdan a lo sumo.
-        caches: claves y valores, una por bloque.
-        distances: las distancias proyectadas, `[heads, n, d_k]` por bloque.
-    """
-
-    limit: int
-    caches: tuple[KeyValueCache, ...] = ()
-    distances: tuple[Float[Tensor, "heads n d_k"], ...] = ()
-
-    @property
-    def length(self) -> int:
-        """Cuántas posiciones recuerda."""
-        return self.caches[0].length if self.caches else 0
-
-    def select(self, rows: Int[Tensor, " rows"]) -> "FrozenMemory":
-        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
-        return replace(self, caches=tuple(cache.select(rows) for cache in self.caches))
-
-    def through(self, blocks: nn.ModuleList, x: Hidden, mask, need_weights: bool):
-        """Pasa x por los bloques y guarda sus claves y valores."""
-        _require_frozen(need_weights)
-        memory = self._with_distances(blocks, x.shape[1])
-        old, caches = self.caches or [KeyValueCache()] * len(blocks), []
-        for block, cache, R in zip(blocks, old, memory.distances, strict=True):
-            x, cache = block.step(x, cache, mask=mask, R=R)
-            caches.append(cache.last(self.limit))
-        return x, replace(memory, caches=tuple(caches)), []
-
-    def _with_distances(self, blocks, t):
-        """Proyecta las distancias que hacen falta, o el doble, para no volver a hacerlo pronto."""
-        needed = self.length + t + 1
-        if self.distances and self.distances[0].shape[1] >= needed:
-            return self
-        length = max(needed, min(2 * needed, self.limit + t + 1))
-        distances = (block.attention.distances(length).contiguous() for block in blocks)
-        return replace(self, distances=tuple(distances))
-
-
 def _block(config, previous):
     """Un bloque; con tie_biases, los siguientes al primero usan su u y su v."""
     shared = previous[0].attention if config.tie_biases and previous else None
@@ -323,7 +206,7 @@ def _block(config, previous):
         u=shared and shared.u,
         v=shared and shared.v,
     )
-    return RecurrentBlock(
+    return EncoderBlock(
         config.d_model,
         config.num_heads,
         config.d_ff,
@@ -333,24 +216,3 @@ def _block(config, previous):
         placement=config.placement,
         eps=config.eps,
     )
-
-
-def _same_batch(past, x):
-    if past.shape[0] != x.shape[0] or past.shape[2:] != x.shape[2:]:
-        raise ValueError(
-            f"memory: se esperaban {x.shape[0]} filas de ancho {x.shape[2]}, como el segmento, y "
-            f"la memoria es {tuple(past.shape)}. ¿Cambió el lote? Elige sus filas con select."
-        )
-    return past
-
-
-def _require_frozen(need_weights):
-    if torch.is_grad_enabled():
-        raise ValueError(
-            "frozen_memory: no transmite gradientes y se esperaba torch.no_grad() o "
-            "torch.inference_mode(). Para entrenar, usa la memoria de estados (memory=None)."
-        )
-    if need_weights:
-        raise ValueError(
-            "need_weights: la memoria congelada no da los pesos. Usa la de estados (memory=None)."
-        )
