@@ -1,0 +1,160 @@
+"""Las referencias de los ejercicios de Transformer-XL son lo que hace la biblioteca.
+
+`checks` no importa `data` ni `training`; aquí se ve que dicen lo mismo. Lo que se afirma de un
+modelo (hasta dónde llega, cuánto cuesta) se comprueba con un modelo.
+"""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from course_lib.checks import transformer_xl
+from course_lib.data.segments import TokenStream
+from course_lib.layers.relative_attention import RelativeAttention
+from course_lib.layers.segment_memory import Memory
+from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
+from course_lib.training.language_modelling import perplexity
+
+
+def cases_of(exercise):
+    return exercise.cases(torch.Generator().manual_seed(5))
+
+
+def test_the_segments_are_those_of_the_stream():
+    for text, batch_size, length in cases_of(transformer_xl.SEGMENTS):
+        stream = TokenStream(text, batch_size=batch_size, segment_length=length)
+        found = transformer_xl.SEGMENTS.reference(text, batch_size, length)
+        assert len(found) == len(stream)
+        for (inputs, targets), segment in zip(found, stream, strict=True):
+            assert torch.equal(inputs, segment[:, :-1])
+            assert torch.equal(targets, segment[:, 1:])
+
+
+class Unchanged(nn.Module):
+    """Un bloque que no cambia nada y llama a la atención como los de verdad."""
+
+    def with_attention(self, x, attend):
+        return x
+
+
+def test_the_memory_is_updated_as_in_the_library():
+    for states, memory, limit in cases_of(transformer_xl.UPDATE_MEMORY):
+        past = Memory(limit, (memory,)) if memory.shape[1] else Memory(limit)
+        states.requires_grad_()
+        _, after, _ = past.through(nn.ModuleList([Unchanged()]), states, None, False)
+        found = transformer_xl.UPDATE_MEMORY.reference(states, memory, limit)
+        assert torch.equal(found, after.states[0])
+        assert not found.requires_grad
+        assert not after.states[0].requires_grad
+
+
+def test_the_scores_are_those_of_the_library():
+    for X, memory, R, W_q, W_k, W_r, u, v in cases_of(transformer_xl.SCORES):
+        d, d_k = W_q.shape
+        if d != d_k:  # la capa reparte d_model entre las cabezas; con una, d_k = d
+            continue
+        layer = RelativeAttention(d, 1)
+        with torch.no_grad():
+            layer.W_qkv.weight.copy_(torch.cat([W_q.T, W_k.T, torch.eye(d)]))
+            layer.W_r.weight.copy_(W_r.T)
+            layer.u.copy_(u[None])
+            layer.v.copy_(v[None])
+            _, A = layer(X, torch.cat([memory, X], dim=1), need_weights=True)
+        S = transformer_xl.SCORES.reference(X, memory, R, W_q, W_k, W_r, u, v)
+        torch.testing.assert_close(torch.softmax(S, dim=-1), A[:, 0])
+
+
+def small_model(num_layers, memory_length):
+    torch.manual_seed(2)
+    config = TransformerXLConfig(
+        7, d_model=8, num_heads=2, num_layers=num_layers, d_ff=16, memory_length=memory_length
+    )
+    return TransformerXL(config).double().eval()
+
+
+@torch.no_grad()
+def logits_by_segments(model, token_ids, segment_length):
+    memory, found = None, []
+    for segment in token_ids.split(segment_length, dim=1):
+        logits, memory = model(segment, memory)
+        found.append(logits)
+    return torch.cat(found, dim=1)
+
+
+@pytest.mark.parametrize(
+    ("position", "num_layers", "memory_length", "segment_length"),
+    [(19, 2, 4, 4), (19, 2, 2, 4), (18, 3, 3, 4), (17, 2, 6, 4), (8, 3, 5, 3), (13, 2, 0, 5)],
+)
+def test_a_model_sees_as_far_as_the_exercise_says(
+    position, num_layers, memory_length, segment_length
+):
+    model = small_model(num_layers, memory_length)
+    token_ids = torch.randint(0, 7, (1, position + 1), generator=torch.Generator().manual_seed(3))
+    # Una fila por token cambiado; la primera, sin cambios.
+    changed = token_ids.repeat(position + 2, 1)
+    changed[1:].diagonal().copy_((changed[1:].diagonal() + 1) % 7)
+    logits = logits_by_segments(model, changed, segment_length)[:, position]
+    matters = (logits[1:] - logits[0]).abs().amax(dim=-1) > 1e-12
+    first = transformer_xl.FIRST_SEEN.reference(position, num_layers, memory_length, segment_length)
+    assert int(matters.nonzero()[0]) == first
+
+
+def test_the_perplexity_is_the_one_of_the_library():
+    for (losses,) in cases_of(transformer_xl.PERPLEXITY):
+        found = transformer_xl.PERPLEXITY.reference(losses)
+        expected = [perplexity(column) for column in losses.T]
+        torch.testing.assert_close(found, torch.tensor(expected))
+
+
+def scores_per_token(model, num_tokens, predicted, memory=None):
+    """Cuántas puntuaciones calcula una cabeza al pasar un segmento, por token que predice."""
+    token_ids = torch.zeros(1, num_tokens, dtype=torch.long)
+    with torch.no_grad():
+        _, _, weights = model(token_ids, memory, need_weights=True)
+    return math.prod(weights[0].shape[-2:]) / predicted
+
+
+def test_the_cost_is_the_one_of_a_model():
+    model = small_model(1, 512)
+    window = scores_per_token(model, 640, predicted=1)
+    with torch.no_grad():
+        _, memory = model(torch.zeros(1, 512, dtype=torch.long))
+    remembering = scores_per_token(model, 128, predicted=128, memory=memory)
+    assert [window, remembering] == transformer_xl.COST.reference
+
+
+def test_reading_with_enough_memory_is_reading_at_once():
+    X, parameters, length, memory_length = cases_of(transformer_xl.READ)[-1]
+    assert length < X.shape[1] <= memory_length
+    arguments = (transformer_xl.READ.reference, X, parameters)
+    pieces = transformer_xl.READ.call(*arguments, length, memory_length)
+    torch.testing.assert_close(pieces, transformer_xl.READ.call(*arguments, X.shape[1], 0))
+
+
+def test_reading_is_what_the_memory_of_the_library_does():
+    """Las mismas capas, leídas por `Memory`: la de cada una es lo que entró en ella."""
+    for X, parameters, length, limit in cases_of(transformer_xl.READ):
+        memory, found = Memory(limit), []
+        layers = nn.ModuleList(Plain(P) for P in parameters)
+        for segment in X.split(length, dim=1):
+            h, past = segment, memory
+            for number, layer in enumerate(layers):
+                layer.memory = past.states[number] if past.length else segment[:, :0]
+            h, memory, _ = past.through(layers, h, None, False)
+            found.append(h)
+        arguments = (transformer_xl.READ.reference, X, parameters, length, limit)
+        torch.testing.assert_close(torch.cat(found, dim=1), transformer_xl.READ.call(*arguments))
+
+
+class Plain(nn.Module):
+    """Una capa del ejercicio con la forma de los bloques de la biblioteca."""
+
+    def __init__(self, parameters):
+        super().__init__()
+        self.parameters_of_the_layer = parameters
+        self.memory = None
+
+    def with_attention(self, x, attend):
+        return transformer_xl._layer(x, self.memory, self.parameters_of_the_layer)
