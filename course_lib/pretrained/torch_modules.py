@@ -1,4 +1,4 @@
-"""Pesos de otros: de los módulos de torch.nn a los del curso."""
+"""Pesos de los módulos de torch.nn, en los del curso."""
 
 import torch
 import torch.nn.functional as F

@@ -1,0 +1,120 @@
+"""Una carpeta de Hugging Face: la configuración y los tensores, leídos sin ejecutar nada ajeno."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+CONFIG = "config.json"
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+
+
+class PretrainedFolder:
+    """Lo que guarda `save_pretrained`: `config.json` y los pesos, en safetensors o en .bin.
+
+    Los pesos partidos en varios archivos también valen (con su índice, `….index.json`). De un .bin
+    solo se leen tensores (`weights_only=True`): lo que un pickle quiera ejecutar se rechaza. No se
+    descarga nada.
+
+    Argumentos:
+        folder: la carpeta, en este disco.
+
+    Errores:
+        ValueError: si la carpeta no existe o le falta la configuración o los pesos.
+
+    Fuente: documentación de `transformers`, `PreTrainedModel.save_pretrained`.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.path = Path(folder)
+        if not self.path.is_dir():
+            raise ValueError(
+                f"Se esperaba la carpeta de un modelo guardado con save_pretrained y llegó "
+                f"«{self.path}», que no es una carpeta de este disco. Aquí no se descarga nada."
+            )
+        self.config = self._read_json(CONFIG)
+        self.tensors = self._read_tensors()
+        self.taken: set[str] = set()
+
+    def setting(self, name: str, *supported: Any) -> Any:
+        """Da un valor de la configuración y, si hay lista de los que se admiten, lo exige.
+
+        Errores:
+            ValueError: si falta o no se admite; lo nombra.
+        """
+        if name not in self.config:
+            raise ValueError(f"{CONFIG}: falta «{name}», que hace falta para armar el modelo.")
+        value = self.config[name]
+        if supported and value not in supported:
+            options = ", ".join(map(repr, supported))
+            raise ValueError(f"{CONFIG}: «{name}» vale {value!r} y el curso solo admite {options}.")
+        return value
+
+    def take(self, name: str, *shape: int) -> Tensor:
+        """Da el tensor que lleva ese nombre.
+
+        Errores:
+            ValueError: si falta o no tiene esa forma; lo nombra.
+        """
+        if name not in self.tensors:
+            raise ValueError(
+                f"En los pesos de «{self.path}» falta el tensor «{name}», de forma {shape}. "
+                "¿Son de otra clase de modelo, o de otra configuración?"
+            )
+        tensor = self.tensors[name]
+        if tensor.shape != shape:
+            raise ValueError(
+                f"El tensor «{name}»: se esperaba la forma {shape}, según {CONFIG}, y llegó "
+                f"{tuple(tensor.shape)}."
+            )
+        self.taken.add(name)
+        return tensor
+
+    def require_all_taken(self, *ignored: str) -> None:
+        """Exige que no sobre ningún tensor, salvo los que `ignored` (expresiones regulares) cubre.
+
+        Errores:
+            ValueError: si sobra alguno; los nombra.
+        """
+        rest = sorted(self.tensors.keys() - self.taken)
+        unknown = [name for name in rest if not any(re.fullmatch(p, name) for p in ignored)]
+        if unknown:
+            raise ValueError(
+                f"En los pesos de «{self.path}» sobran tensores que {CONFIG} no explica: "
+                f"{', '.join(unknown[:5])}{'…' if len(unknown) > 5 else ''}."
+            )
+
+    def _read_tensors(self):
+        for name in WEIGHTS:
+            if (self.path / name).is_file():
+                return _tensors(self.path / name)
+            if (self.path / f"{name}.index.json").is_file():
+                return self._read_shards(f"{name}.index.json")
+        raise ValueError(f"En «{self.path}» no hay pesos: se esperaba {' o '.join(WEIGHTS)}.")
+
+    def _read_shards(self, index):
+        tensors = {}
+        for shard in sorted(set(self._read_json(index)["weight_map"].values())):
+            file = self.path / Path(shard).name
+            if not file.is_file():
+                raise ValueError(f"En «{self.path}» falta {shard}, que {index} nombra.")
+            tensors |= _tensors(file)
+        return tensors
+
+    def _read_json(self, name):
+        try:
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ValueError(f"En «{self.path}» falta {name}.") from None
+        except ValueError as error:
+            raise ValueError(f"{self.path / name} no es JSON válido: {error}.") from None
+
+
+def _tensors(file):
+    if file.suffix == ".safetensors":
+        return load_file(file)
+    return torch.load(file, map_location="cpu", weights_only=True)

@@ -1,0 +1,147 @@
+"""Un Transformer-XL de Hugging Face (los pesos de sus autores), en el del curso."""
+
+from pathlib import Path
+
+import torch
+
+from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
+from course_lib.pretrained.folders import PretrainedFolder
+
+BLOCK_NAMES = {
+    "attention.W_qkv.weight": "dec_attn.qkv_net.weight",
+    "attention.W_h.weight": "dec_attn.o_net.weight",
+    "attention.W_r.weight": "dec_attn.r_net.weight",
+    "residual_attention.norm.weight": "dec_attn.layer_norm.weight",
+    "residual_attention.norm.bias": "dec_attn.layer_norm.bias",
+    "feed_forward.W_1.weight": "pos_ff.CoreNet.0.weight",
+    "feed_forward.W_1.bias": "pos_ff.CoreNet.0.bias",
+    "feed_forward.W_2.weight": "pos_ff.CoreNet.3.weight",
+    "feed_forward.W_2.bias": "pos_ff.CoreNet.3.bias",
+    "residual_feed_forward.norm.weight": "pos_ff.layer_norm.weight",
+    "residual_feed_forward.norm.bias": "pos_ff.layer_norm.bias",
+}
+# Lo que la carpeta puede traer de más: la sinusoide y las copias de lo que se comparte.
+REPEATED = (
+    r"transformer\.pos_emb\.inv_freq",
+    r"crit\.out_(layers\.\d+\.weight|projs\.\d+)",
+    r"transformer\.layers\.\d+\.dec_attn\.r_[wr]_bias",
+)
+
+
+def load_transformer_xl(folder: str | Path) -> TransformerXL:
+    """Crea un `TransformerXL` con los pesos de un `TransfoXLLMHeadModel` guardado en una carpeta.
+
+    Dan las mismas log-probabilidades, con dos diferencias de costumbre: aquí la memoria comienza
+    vacía (Hugging Face atiende a vectores de ceros) y el lote va delante. Su sinusoide pone todos
+    los senos delante de los cosenos y la nuestra los alterna: se permutan las columnas de W_r.
+
+    Argumentos:
+        folder: la carpeta de `save_pretrained`: config.json y model.safetensors (o
+            pytorch_model.bin).
+
+    Devuelve:
+        El modelo, en modo de evaluación y con el tipo de los pesos.
+
+    Errores:
+        ValueError: si la configuración pide algo que el curso no tiene, o falta, sobra o no tiene
+            su forma algún tensor; el mensaje lo nombra.
+
+    Fuente: Dai et al. (2019); `transformers` 4.57, `models/deprecated/transfo_xl`.
+    """
+    source = PretrainedFolder(folder)
+    model = TransformerXL(_config(source))
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    weights = _embedding(source, model) | _output(source, model)
+    for layer in range(len(model.blocks)):
+        theirs, ours = f"transformer.layers.{layer}.", f"blocks.{layer}."
+        for name, their_name in BLOCK_NAMES.items():
+            weights[ours + name] = source.take(theirs + their_name, *shapes[ours + name])
+        W_r = weights[f"{ours}attention.W_r.weight"]
+        weights[f"{ours}attention.W_r.weight"] = _interleaved(W_r)
+        home = "transformer." if model.config.tie_biases else f"{theirs}dec_attn."
+        for name, their_name in {"u": "r_w_bias", "v": "r_r_bias"}.items():
+            ours_name = f"{ours}attention.{name}"
+            weights[ours_name] = source.take(home + their_name, *shapes[ours_name])
+    source.require_all_taken(*REPEATED)
+    model = model.to(next(iter(weights.values())).dtype)
+    model.load_state_dict(weights)
+    return model.eval()
+
+
+def _config(source):
+    source.setting("attn_type", 0)
+    for name in ("tie_word_embeddings", "tie_weight"):
+        if name in source.config:
+            source.setting(name, True)
+    if source.setting("d_head") * source.setting("n_head") != source.setting("d_model"):
+        source.setting("d_head", source.setting("d_model") // source.setting("n_head"))
+    clamp_length = source.setting("clamp_len")
+    return TransformerXLConfig(
+        vocab_size=source.setting("vocab_size"),
+        d_model=source.setting("d_model"),
+        num_heads=source.setting("n_head"),
+        num_layers=source.setting("n_layer"),
+        d_ff=source.setting("d_inner"),
+        memory_length=source.setting("mem_len"),
+        dropout=source.setting("dropout"),
+        inner_dropout=source.setting("dropout"),
+        attention_dropout=source.setting("dropatt"),
+        clamp_length=clamp_length if clamp_length > 0 else None,
+        same_length=source.setting("same_length"),
+        tie_biases=not source.setting("untie_r"),
+        placement="pre" if source.setting("pre_lnorm") else "post",
+        final_norm=False,
+        eps=source.setting("layer_norm_epsilon"),
+        cutoffs=tuple(source.setting("cutoffs")),
+        div_val=source.setting("div_val"),
+        d_embed=source.setting("d_embed"),
+        tie_projections=_tied_projections(source),
+    )
+
+
+def _tied_projections(source):
+    """Las de la cabecera nunca se comparten; las demás, todas o ninguna."""
+    tails = len(source.setting("cutoffs"))
+    if "tie_projs" not in source.config:
+        return source.setting("proj_share_all_but_first")
+    options = ([False] + [True] * tails, [False] * (tails + 1))
+    return source.setting("tie_projs", *options)[-1] or not tails
+
+
+def _embedding(source, model):
+    config, embedding = model.config, model.embedding
+    widths = [(table.embedding_dim,) for table in embedding.tables]
+    tables = _grouped(source, "transformer.word_emb.emb_layers.{}.weight", model, widths)
+    weights = {f"embedding.tables.{c}.weight": table for c, table in enumerate(tables)}
+    for c, projection in enumerate(embedding.projections):
+        name = f"transformer.word_emb.emb_projs.{c if config.div_val > 1 else 0}"
+        weights[f"embedding.projections.{c}.weight"] = source.take(name, *projection.weight.shape)
+    return weights
+
+
+def _output(source, model):
+    output = model.output
+    biases = _grouped(source, "crit.out_layers.{}.bias", model, [()] * len(output.biases))
+    weights = {f"output.biases.{c}": bias for c, bias in enumerate(biases)}
+    for c, projection in enumerate(output.projections):
+        shape = projection.weight.shape
+        weights[f"output.projections.{c}.weight"] = source.take(f"crit.out_projs.{c}", *shape)
+    if output.groups is not None:
+        shape = output.groups.weight.shape
+        weights["output.groups.weight"] = source.take("crit.cluster_weight", *shape)
+        weights["output.groups.bias"] = source.take("crit.cluster_bias", shape[0])
+    return weights
+
+
+def _grouped(source, name, model, widths):
+    """Un tensor por grupo; con div_val = 1 los autores tienen uno solo, con todas las filas."""
+    sizes = model.embedding.sizes
+    if model.config.div_val == 1:
+        return source.take(name.format(0), sum(sizes), *widths[0]).split(sizes)
+    groups = enumerate(zip(sizes, widths, strict=True))
+    return [source.take(name.format(c), size, *width) for c, (size, width) in groups]
+
+
+def _interleaved(W_r):
+    """De [senos | cosenos] a seno, coseno, seno, coseno…: la columna 2i era la i."""
+    return torch.stack(W_r.chunk(2, dim=1), dim=-1).flatten(1)
