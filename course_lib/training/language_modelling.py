@@ -81,8 +81,9 @@ def segment_losses(
         model: el modelo.
         token_ids: documentos, uno por fila.
         segment_length: tokens por segmento; no cambia lo que se ve si la memoria alcanza.
-        memory: la memoria con la que se empieza: None, o `model.frozen_memory()`, que da los
-            mismos números sin proyectar nada dos veces.
+        memory: la memoria con la que se empieza: None, la del modelo; `model.frozen_memory()`, que
+            da los mismos números sin proyectar nada dos veces; o `model.empty_memory(length)`, que
+            recordará otra longitud.
         pad_id: el relleno; None, si no hay.
 
     Devuelve:
@@ -148,6 +149,7 @@ def context_losses(
     *,
     context: int,
     segment_length: int | None = None,
+    memory: Any = None,
     windows: int = 64,
 ) -> Float[Tensor, "batch scored"]:
     """Mide unas posiciones con un pasado de longitud fija: exactamente c tokens.
@@ -163,6 +165,8 @@ def context_losses(
         context: c.
         segment_length: si se da, los c tokens se leen en segmentos de esta longitud, con memoria;
             si no, de una vez.
+        memory: la memoria vacía con la que empieza cada ventana: None, la del modelo, o
+            `model.empty_memory(length)`, que recordará otra longitud.
         windows: cuántas ventanas se calculan a la vez.
 
     Devuelve:
@@ -177,7 +181,7 @@ def context_losses(
     # [batch, posiciones, c + 1]: los c tokens que se leen y el que se predice.
     tokens = token_ids.unfold(1, context + 1, 1)[:, scored - context + 1]
     found = [
-        _last_loss(model, window, segment_length or context)
+        _last_loss(model, window, segment_length or context, memory)
         for window in tokens.flatten(0, 1).split(windows)
     ]
     return torch.cat(found).view(tokens.shape[:2])
@@ -192,6 +196,9 @@ def effective_context(
     una fracción mayor que `gain`:
 
         c* = min {c : 1 − e^{L(c') − L(c)} ≤ gain para todo c' > c}
+
+    El contexto puede ser una ventana (`context_losses`) o la longitud de la memoria
+    (`segment_losses` desde `model.empty_memory(length)`, en posiciones tardías).
 
     Argumentos:
         contexts: los contextos probados, de menor a mayor.
@@ -232,9 +239,8 @@ def _each(logits: Tensor, targets: Tensor) -> Tensor:
     return each.view(targets.shape)
 
 
-def _last_loss(model: Model, tokens: Tensor, segment_length: int) -> Tensor:
+def _last_loss(model: Model, tokens: Tensor, segment_length: int, memory: Any) -> Tensor:
     """La pérdida del último token de cada fila, leídos los demás en segmentos."""
-    memory = None
     for inputs in tokens[:, :-1].split(segment_length, 1):
         logits, memory = model(inputs, memory)
     return _each(logits[:, -1:], tokens[:, -1:]).squeeze(1)

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from course_lib.data.segments import TokenStream
+from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
 from course_lib.training.batches import TokenBatches
 from course_lib.training.language_modelling import (
     SegmentLoss,
@@ -207,6 +208,48 @@ def test_with_one_layer_memory_and_window_of_the_same_reach_see_the_same():
     assert not torch.allclose(
         segment_losses(two, batch, segment_length=5), sliding_losses(two, batch, context=4)
     ), "con dos capas, la memoria llega más lejos que la ventana"
+
+
+def transformer_xl(num_layers, memory_length, **changes):
+    torch.manual_seed(0)
+    config = TransformerXLConfig(
+        VOCAB, d_model=8, num_heads=2, num_layers=num_layers, d_ff=12, memory_length=memory_length,
+        **changes,
+    )  # fmt: skip
+    return TransformerXL(config).double().eval()
+
+
+@pytest.mark.parametrize("segment_length", [1, 4, 30])
+@pytest.mark.parametrize("changes", [{}, {"cutoffs": (3,), "div_val": 2}])
+def test_a_transformer_xl_reads_by_segments_what_it_would_read_at_once(segment_length, changes):
+    model, batch = transformer_xl(3, 40, **changes), torch.stack(documents(23, 23))
+    whole = [whole_losses(model, document) for document in batch]
+    for memory in (None, model.frozen_memory()):
+        found = segment_losses(model, batch, segment_length=segment_length, memory=memory)
+        assert_close(found, torch.stack(whole), rtol=0, atol=1e-10)
+
+
+def test_with_one_layer_and_same_length_memory_is_the_sliding_window():
+    batch = torch.stack(documents(25, 25))
+    model = transformer_xl(1, 6, same_length=True)
+    sliding = sliding_losses(model, batch, context=6)
+    for memory in (None, model.frozen_memory()):
+        found = segment_losses(model, batch, segment_length=4, memory=memory)
+        assert_close(found, sliding, rtol=0, atol=1e-10)
+
+
+def test_the_memory_given_at_the_start_sets_how_far_a_context_reaches():
+    model, batch = transformer_xl(2, 40), torch.stack(documents(20, 20))
+    scored = torch.tensor([18, 16])
+    short, long = (
+        context_losses(
+            model, batch, scored, context=15, segment_length=3, memory=model.empty_memory(length)
+        )
+        for length in (2, 30)
+    )
+    whole = context_losses(model, batch, scored, context=15)
+    assert_close(long, whole, rtol=0, atol=1e-10)
+    assert not torch.allclose(short, whole)
 
 
 @pytest.mark.parametrize("segment_length", [None, 2, 5])
