@@ -103,7 +103,7 @@ class AdaptiveComputation(nn.Module):
         """
         require_width("x", x, self.halting.in_features, "d_model")
         active = real_positions(x, visible)
-        states, output = x, torch.zeros_like(x)
+        states, output = x.clone(), torch.zeros_like(x)
         total = torch.zeros_like(active, dtype=torch.promote_types(x.dtype, torch.float32))
         remainders, n_updates = torch.zeros_like(total), torch.zeros_like(active, dtype=torch.long)
         for n in range(1, self.max_steps + 1):
@@ -148,7 +148,7 @@ class FixedComputation(nn.Module):
         """Transforma max_steps veces; los argumentos son los de `AdaptiveComputation.forward`."""
         active = real_positions(x, visible)
         places = to_compute(active, self.gather_below)
-        states = x
+        states = x.clone()
         for n in range(1, self.max_steps + 1):
             states = put(states, places, step(states, n, places)[1])
         n_updates = self.max_steps * active.long()
@@ -188,10 +188,15 @@ def put(
     *,
     where: Bool[Tensor, "batch t"] | None = None,
 ) -> Float[Tensor, "batch t *d"]:
-    """X con otros valores en esas posiciones; si se calcularon todas, solo donde `where`."""
+    """X con otros valores en esas posiciones; si se calcularon todas, solo donde `where`.
+
+    Sin gradiente no se copia lo demás: X cambia.
+    """
     values = values.to(X.dtype)
     if places is not None:
-        return X.flatten(0, 1).index_copy(0, places, values).view_as(X)
+        flat = X.flatten(0, 1)
+        copy = flat.index_copy if torch.is_grad_enabled() else flat.index_copy_
+        return copy(0, places, values).view_as(X)
     return values if where is None else torch.where(where[..., None], values, X)
 
 

@@ -124,6 +124,12 @@ class MultiHeadAttention(nn.Module):
             K, V = self.W_k(X_k), self.W_v(X_k)
         return self.split_heads(K), self.split_heads(V)
 
+    def queries(
+        self, X_q: Float[Tensor, "*batch t_q d_query"]
+    ) -> Float[Tensor, "*batch t_q d_model"]:
+        """Proyecta solo las consultas de X_q, sin partirlas en cabezas."""
+        return F.linear(X_q, *self._split_stack(1, 2)[0]) if self.stacked else self.W_q(X_q)
+
     def attend_to(
         self,
         X_q: Float[Tensor, "*batch t_q d_query"],
@@ -132,9 +138,8 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*batch t_q d_model"]:
         """Atiende desde X_q hacia claves y valores ya proyectados: el par de `keys_values`."""
-        Q = F.linear(X_q, *self._split_stack(1, 2)[0]) if self.stacked else self.W_q(X_q)
         mask = self._with_heads(mask, X_q.ndim)
-        H, _ = self.attend(self.split_heads(Q), *memory, mask, False, False)
+        H, _ = self.attend(self.split_heads(self.queries(X_q)), *memory, mask, False, False)
         return self.W_h(self.merge_heads(H))
 
     def step(

@@ -61,40 +61,46 @@ class TiedBlock:
     def __call__(self, states: Tensor, n: int, places: Places) -> Pair:
         """Da lo que entra y lo que sale en el paso n, en las posiciones pedidas."""
         self.done = n
-        positions = self.positions.expand_as(states)
-        u = take(states, places) + take(positions, places) + self.steps[n - 1]
-        layout = Layout(places, *states.shape[:2], states.device)
+        layout = Layout(places, states)
+        u = self._with_positions(states, places) + self.steps[n - 1]
         looks = [self._look(states, n, layout)]
         if self.across is not None:
             attention, memory, visible = self.across
-            looks.append(layout.look(attention, memory, layout.rows_of(visible)))
+            memory = [layout.rows_of(X) for X in memory]
+            looks.append(partial(layout.attend, attention, memory, layout.rows_of(visible)))
         return u, self.block.with_attention(u, *looks)
 
     def filled(self, last_states: Tensor) -> tuple[KeyValueCache, ...]:
         """Las cachés de todos los pasos; en los que nadie dio, con los estados ya detenidos."""
         for n in range(self.done + 1, len(self.caches) + 1):
-            self._remember(last_states, n)
+            self._remember(last_states, n, None)
             self.changed = last_states.new_empty(0, dtype=torch.long)
         return tuple(self.caches)
 
+    def _with_positions(self, states, places):
+        return take(states, places) + take(self.positions.expand_as(states), places)
+
     def _look(self, states, n, layout):
         if layout.places is None and self.caches is None:
+            # Todas a la vez: la atención de siempre, con un solo producto para Q, K y V.
             visible = None if self.visible is None else self.visible[:, None]
             return partial(self.attention, mask=visible, causal=self.causal)
-        memory = self._remember(states, n)
+        memory = self._remember(states, n, layout.rows)
         self.changed = layout.places
-        return layout.look(self.attention, memory, self._mask(layout))
+        return partial(layout.attend, self.attention, memory, self._mask(layout))
 
-    def _remember(self, states, n):
-        """Claves y valores en el paso n: se proyectan solo los estados que cambiaron."""
-        z = take(states, self.changed) + take(self.positions.expand_as(states), self.changed)
+    def _remember(self, states, n, rows):
+        """Las claves y los valores en el paso n; se proyectan solo los estados que cambiaron."""
+        z = self._with_positions(states, self.changed)
         self.keys.update(z, self.changed, states.shape[:2])
-        KV = self.keys.at(self.steps[n - 1])
-        K, V = (self.attention.split_heads(X) for X in KV.chunk(2, dim=-1))
-        if self.caches is not None:
-            cache = self.caches[n - 1] = self.caches[n - 1].append(K, V)
-            K, V = cache.K, cache.V
-        return K, V
+        if self.caches is None:
+            return self._heads(self.keys.at(self.steps[n - 1], rows))
+        K, V = self._heads(self.keys.at(self.steps[n - 1]))
+        cache = self.caches[n - 1] = self.caches[n - 1].append(K, V)
+        return [select_rows(X, rows) for X in (cache.K, cache.V)]
+
+    def _heads(self, KV):
+        return [self.attention.split_heads(X) for X in KV.chunk(2, dim=-1)]
 
     def _mask(self, layout):
         visible = None if self.visible is None else layout.rows_of(self.visible[:, None])
@@ -112,46 +118,42 @@ class Layout:
     vacíos, solo para atender: lo demás del bloque trata cada posición por su cuenta.
     """
 
-    def __init__(self, places: Places, batch: int, t: int, device: torch.device) -> None:
+    def __init__(self, places: Places, states: Float[Tensor, "batch t d_model"]) -> None:
+        batch, t, _ = states.shape
         self.places, self.t, self.rows = places, t, None
+        everything = torch.arange(t, device=states.device)
         if places is None:
-            self.columns = torch.arange(t, device=device)[None]
+            self.columns = everything[None]
             return
         owner = places.div(t, rounding_mode="floor")
         rows, row, counts = owner.unique_consecutive(return_inverse=True, return_counts=True)
-        slot = torch.arange(len(places), device=device) - (counts.cumsum(0) - counts)[row]
-        self.slots = row * counts.max() + slot
+        order = torch.arange(len(places), device=places.device) - (counts.cumsum(0) - counts)[row]
         self.shape = (len(rows), int(counts.max()))
+        self.slots = row * self.shape[1] + order
         self.rows = rows if len(rows) < batch else None
-        self.columns = self.spread((places % t)[:, None]).squeeze(-1)
-
-    def spread(self, X: Float[Tensor, "active d"]) -> Float[Tensor, "rows width d"]:
-        """Pone cada posición en su fila."""
-        rows, width = self.shape
-        return (
-            X.new_zeros(rows * width, X.shape[-1])
-            .index_copy(0, self.slots, X)
-            .unflatten(0, self.shape)
-        )
-
-    def collect(self, H: Float[Tensor, "rows width d"]) -> Float[Tensor, "active d"]:
-        """Deshace `spread`."""
-        return H.flatten(0, 1).index_select(0, self.slots)
+        self.columns = self.spread(everything[places % t][:, None]).squeeze(-1)
 
     def rows_of(self, X: Tensor | None) -> Tensor | None:
         """Las filas del lote que tienen alguna posición."""
-        return X if X is None or self.rows is None else X.index_select(0, self.rows)
+        return select_rows(X, self.rows)
 
-    def look(self, attention: MultiHeadAttention, memory: Pair, mask: Tensor | None):
-        """La función con que estas posiciones atienden a `memory`, de todo el lote."""
-        memory = tuple(map(self.rows_of, memory))
+    def attend(self, attention: MultiHeadAttention, memory: Pair, mask: Tensor | None, x: Tensor):
+        """Estas posiciones atienden a las claves y los valores de sus filas."""
+        Q = attention.split_heads(self.spread(attention.queries(x)))
+        mask = None if mask is None else mask.unsqueeze(-3)
+        H, _ = attention.attend(Q, *memory, mask, False, False)
+        return attention.W_h(self.collect(attention.merge_heads(H)))
 
-        def look(x):
-            if self.places is None:
-                return attention.attend_to(x, memory, mask=mask)
-            return self.collect(attention.attend_to(self.spread(x), memory, mask=mask))
+    def spread(self, X: Float[Tensor, "active d"]) -> Float[Tensor, "rows width d"]:
+        """Pone cada posición en su fila."""
+        if self.places is None:
+            return X
+        spread = X.new_zeros(self.shape[0] * self.shape[1], X.shape[-1])
+        return spread.index_copy(0, self.slots, X).unflatten(0, self.shape)
 
-        return look
+    def collect(self, H: Float[Tensor, "rows width d"]) -> Float[Tensor, "active d"]:
+        """Deshace `spread`."""
+        return H if self.places is None else H.flatten(0, 1).index_select(0, self.slots)
 
 
 class StepKeys:
@@ -189,17 +191,25 @@ class StepKeys:
         if self.norm is not None:
             self.z = _write(self.z, places, z, shape)
 
-    def at(self, step: Float[Tensor, " d_model"]) -> Float[Tensor, "batch t two_d_model"]:
+    def at(
+        self, step: Float[Tensor, " d_model"], rows: Tensor | None = None
+    ) -> Float[Tensor, "rows t two_d_model"]:
         """Las claves y los valores, uno tras otro, en el paso de esa codificación."""
-        step = self._centre(step)
+        step, KV = self._centre(step), select_rows(self.KV, rows)
         shift = F.linear(step, self.W)
         if self.norm is None:
-            return self.KV + (shift + self.b)
-        variance = (self.z + step).square().mean(-1, keepdim=True)
-        return (self.KV + shift) * torch.rsqrt(variance + self.norm.eps) + self.b
+            return KV + (shift + self.b)
+        z = select_rows(self.z, rows) + step
+        scale = torch.rsqrt(z.square().mean(-1, keepdim=True) + self.norm.eps)
+        return (KV + shift) * scale + self.b
 
     def _centre(self, z):
         return z - z.mean(-1, keepdim=True) if isinstance(self.norm, nn.LayerNorm) else z
+
+
+def select_rows(X: Tensor | None, rows: Tensor | None) -> Tensor | None:
+    """Esas filas del lote; con None, todas."""
+    return X if X is None or rows is None else X.index_select(0, rows)
 
 
 def _write(X, places, values, shape):
