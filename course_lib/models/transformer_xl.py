@@ -1,6 +1,6 @@
 """Transformer-XL: un modelo de lenguaje que recuerda los segmentos anteriores."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -176,7 +176,9 @@ class TransformerXL(nn.Module):
         return FrozenMemory(self._limit(length))
 
     def _limit(self, length):
-        return self.config.memory_length if length is None else length
+        # La configuración ya sabe qué longitudes valen.
+        config = self.config if length is None else replace(self.config, memory_length=length)
+        return config.memory_length
 
     def _read(self, token_ids, memory, need_weights):
         memory = self.empty_memory() if memory is None else memory

@@ -3,9 +3,11 @@
 import json
 import re
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -115,6 +117,10 @@ class PretrainedFolder:
 
 
 def _tensors(file):
-    if file.suffix == ".safetensors":
-        return load_file(file)
-    return torch.load(file, map_location="cpu", weights_only=True)
+    try:
+        if file.suffix == ".safetensors":
+            return load_file(file)
+        return torch.load(file, map_location="cpu", weights_only=True)
+    except (SafetensorError, UnpicklingError, RuntimeError, EOFError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{file} no es un archivo de tensores: {reason}") from error

@@ -20,6 +20,7 @@ BLOCK_NAMES = {
     "residual_feed_forward.norm.weight": "pos_ff.layer_norm.weight",
     "residual_feed_forward.norm.bias": "pos_ff.layer_norm.bias",
 }
+OPTIONAL = {"model_type": "transfo-xl", "tie_word_embeddings": True, "tie_weight": True}
 # Lo que la carpeta puede traer de más: la sinusoide y las copias de lo que se comparte.
 REPEATED = (
     r"transformer\.pos_emb\.inv_freq",
@@ -70,9 +71,10 @@ def load_transformer_xl(folder: str | Path) -> TransformerXL:
 
 def _config(source):
     source.setting("attn_type", 0)
-    for name in ("tie_word_embeddings", "tie_weight"):
+    # Los archivos antiguos no los traen; si están, no caben otros valores.
+    for name, value in OPTIONAL.items():
         if name in source.config:
-            source.setting(name, True)
+            source.setting(name, value)
     if source.setting("d_head") * source.setting("n_head") != source.setting("d_model"):
         source.setting("d_head", source.setting("d_model") // source.setting("n_head"))
     clamp_length = source.setting("clamp_len")

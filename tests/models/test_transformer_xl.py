@@ -1,0 +1,307 @@
+"""Transformer-XL: los segmentos con memoria son la secuencia entera, sin gradiente hacia atrás."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.testing import assert_close
+
+from course_lib.decoding import beam, greedy
+from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
+
+EXACT = {"rtol": 1e-10, "atol": 1e-10}
+CONFIG = TransformerXLConfig(
+    vocab_size=20,
+    d_model=16,
+    num_heads=2,
+    num_layers=3,
+    d_ff=24,
+    memory_length=64,
+    dropout=0.0,
+    inner_dropout=0.0,
+)
+VARIANTS = {
+    "el artículo": {},
+    "norma delante": {"placement": "pre"},
+    "sándwich": {"placement": "sandwich"},
+    "tope": {"clamp_length": 3},
+    "sin términos globales": {"global_terms": False},
+    "u y v compartidos": {"tie_biases": True},
+    "salida adaptativa": {"cutoffs": (5, 12), "div_val": 2},
+}
+CUTS = st.lists(st.integers(1, 9), min_size=1, max_size=6)
+
+
+def model(**changes):
+    """Un modelo en float64 con todos sus parámetros al azar."""
+    xl = TransformerXL(replace(CONFIG, **changes)).double().eval()
+    for parameter in xl.parameters():
+        nn.init.normal_(parameter, std=0.4)
+    return xl
+
+
+def tokens(t, batch=2):
+    return torch.randint(20, (batch, t))
+
+
+def by_segments(xl, token_ids, cuts, memory=None):
+    outputs = []
+    for segment in token_ids.split(cuts, dim=1):
+        logits, memory = xl(segment, memory)
+        outputs.append(logits)
+    return torch.cat(outputs, dim=1), memory
+
+
+# La memoria
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@settings(max_examples=12)
+@given(cuts=CUTS)
+@torch.no_grad()
+def test_segments_with_enough_memory_equal_one_pass(variant, cuts):
+    xl, token_ids = model(**VARIANTS[variant]), tokens(sum(cuts))
+    whole, _ = xl(token_ids)
+    assert_close(by_segments(xl, token_ids, cuts)[0], whole, **EXACT)
+    frozen = by_segments(xl, token_ids, cuts, xl.frozen_memory())[0]
+    assert_close(frozen, whole, **EXACT, msg="la memoria congelada no da lo mismo")
+
+
+@pytest.mark.parametrize("same_length", [False, True])
+@settings(max_examples=20)
+@given(cuts=CUTS, limit=st.integers(1, 8))
+@torch.no_grad()
+def test_both_memories_agree_when_they_forget(cuts, limit, same_length):
+    xl, token_ids = model(same_length=same_length), tokens(sum(cuts))
+    expected, memory = by_segments(xl, token_ids, cuts, xl.empty_memory(limit))
+    logits, frozen = by_segments(xl, token_ids, cuts, xl.frozen_memory(limit))
+    assert_close(logits, expected, **EXACT)
+    assert memory.length == frozen.length == min(limit, sum(cuts))
+
+
+@settings(max_examples=12)
+@given(cuts=CUTS, limit=st.integers(1, 6))
+@torch.no_grad()
+def test_with_the_same_length_the_cuts_do_not_matter(cuts, limit):
+    """Cada posición ve las `limit` últimas, ella incluida, esté donde esté en su segmento."""
+    xl, token_ids = model(same_length=True), tokens(sum(cuts))
+    one_by_one, _ = by_segments(xl, token_ids, 1, xl.empty_memory(limit))
+    assert_close(by_segments(xl, token_ids, cuts, xl.empty_memory(limit))[0], one_by_one, **EXACT)
+
+
+@torch.no_grad()
+def test_the_memory_holds_the_last_inputs_of_each_block():
+    xl, token_ids = model(memory_length=5), tokens(8)
+    _, memory = by_segments(xl, token_ids, [4, 4])
+    assert [state.shape for state in memory.states] == [(2, 5, 16)] * 3
+    assert_close(memory.states[0], xl.embedding(token_ids)[:, -5:], **EXACT)
+
+
+@torch.no_grad()
+def test_the_memory_is_used():
+    xl, token_ids = model(), tokens(6)
+    _, memory = xl(tokens(6))
+    difference = xl(token_ids, memory)[0] - xl(token_ids)[0]
+    assert difference.abs().max() > 1e-3, "el segundo segmento no mira la memoria"
+
+
+@torch.no_grad()
+def test_without_memory_nothing_passes():
+    xl, token_ids = model(memory_length=0), tokens(6)
+    _, memory = xl(tokens(6))
+    assert memory.length == 0
+    assert_close(xl(token_ids, memory)[0], xl(token_ids)[0], **EXACT)
+    _, frozen = xl(tokens(6), xl.frozen_memory())
+    assert_close(xl(token_ids, frozen)[0], xl(token_ids)[0], **EXACT)
+
+
+def test_the_weights_of_attention():
+    xl = model(memory_length=4)
+    _, memory = xl(tokens(6))
+    _, _, weights = xl(tokens(3), memory, need_weights=True)
+    assert [A.shape for A in weights] == [(2, 2, 3, 7)] * 3
+    for A in weights:
+        assert_close(A.sum(-1), torch.ones_like(A[..., 0]), **EXACT)
+
+
+# El gradiente
+
+
+def test_no_gradient_flows_into_the_memory():
+    """Se mira con un tensor puesto en la memoria y con la memoria que da el modelo."""
+    xl = model()
+    _, memory = xl(tokens(6))
+    assert not any(state.requires_grad for state in memory.states), "falta detach al guardar"
+    states = tuple(state.clone().requires_grad_() for state in memory.states)
+    logits, _ = xl(tokens(4), replace(memory, states=states))
+    logits.sum().backward()
+    assert all(state.grad is None for state in states), "falta detach al leer"
+
+
+def test_the_gradient_of_a_segment_is_that_of_its_memory_as_data():
+    """Los parámetros reciben lo mismo que si la memoria fuese un dato, y no más."""
+    xl, past, token_ids = model(), tokens(5), tokens(5)
+    _, memory = xl(past)
+    (loss(xl, token_ids, memory)).backward()
+    grads = [parameter.grad.clone() for parameter in xl.parameters()]
+    with torch.no_grad():
+        _, as_data = xl(past)
+    expected = torch.autograd.grad(loss(xl, token_ids, as_data), list(xl.parameters()))
+    assert_close(grads, list(expected), **EXACT)
+
+
+def loss(xl, token_ids, memory):
+    return F.cross_entropy(xl(token_ids, memory)[0].mT, token_ids)
+
+
+def test_frozen_memory_with_gradients_is_refused(as_user):
+    xl = model()
+    with pytest.raises(ValueError, match="frozen_memory: no transmite gradientes"):
+        xl(tokens(3), xl.frozen_memory())
+    with torch.no_grad(), pytest.raises(ValueError, match="need_weights"):
+        xl(tokens(3), xl.frozen_memory(), need_weights=True)
+
+
+# Lo que la memoria congelada no repite
+
+
+@torch.no_grad()
+def test_frozen_memory_projects_each_position_and_distance_once(monkeypatch):
+    xl, projected, distances = model(memory_length=8), [], []
+    attention = xl.blocks[1].attention
+    project, W_r = attention.project, attention.W_r.forward
+    monkeypatch.setattr(
+        attention, "project", lambda *X: (projected.append(X[1].shape[1]), project(*X))[1]
+    )
+    monkeypatch.setattr(attention.W_r, "forward", lambda r: (distances.append(len(r)), W_r(r))[1])
+    by_segments(xl, tokens(40), 4, xl.frozen_memory())
+    assert projected == [4] * 10, "la memoria se proyecta otra vez"
+    assert len(distances) <= 2, "las distancias se proyectan otra vez"
+
+
+@torch.no_grad()
+def test_frozen_memory_stays_small():
+    """La memoria reservada no crece con lo leído: se aprovecha el sitio de lo olvidado."""
+    xl = model(memory_length=8)
+    memory, sizes = xl.frozen_memory(), []
+    for segment in tokens(400).split(4, dim=1):
+        _, memory = xl(segment, memory)
+        sizes.append(memory.caches[0].storage.tensor.shape[-2])
+    assert max(sizes) <= 64, f"creció hasta {max(sizes)} posiciones"
+
+
+# Estado
+
+
+@pytest.mark.parametrize("kind", ["empty_memory", "frozen_memory"])
+@torch.no_grad()
+def test_rows_of_the_memory_can_be_chosen_and_repeated(kind):
+    xl, rows = model(memory_length=5), torch.tensor([2, 0, 0])
+    past, token_ids = tokens(9, batch=3), tokens(4, batch=3)
+    _, memory = by_segments(xl, past, 3, getattr(xl, kind)())
+    _, expected = by_segments(xl, past[rows], 3, getattr(xl, kind)())
+    chosen = memory.select(rows)
+    assert_close(xl(token_ids, chosen)[0], xl(token_ids, expected)[0], **EXACT)
+    assert getattr(xl, kind)().select(rows).length == 0
+
+
+@pytest.mark.parametrize("kind", ["empty_memory", "frozen_memory"])
+@torch.no_grad()
+def test_a_memory_can_be_continued_twice(kind):
+    xl, past, token_ids = model(memory_length=6), tokens(5), tokens(4)
+    _, memory = xl(past, getattr(xl, kind)())
+    first, _ = xl(token_ids, memory)
+    xl(tokens(4), memory)
+    assert_close(xl(token_ids, memory)[0], first, **EXACT)
+
+
+@torch.no_grad()
+def test_it_writes_the_same_with_either_memory():
+    xl, prompt = model(memory_length=6), tokens(4)
+    options = {"end_id": 0, "max_new_tokens": 9}
+    expected = greedy(xl.step, prompt, **options)
+    written = greedy(xl.step, prompt, xl.frozen_memory(), **options)
+    assert torch.equal(written.token_ids, expected.token_ids)
+    plain, frozen = (
+        beam(xl.step, prompt, state, beam_size=3, **options) for state in (None, xl.frozen_memory())
+    )
+    assert [[h.token_ids for h in row] for row in plain] == [
+        [h.token_ids for h in row] for row in frozen
+    ]
+
+
+def test_the_loss_without_the_whole_vocabulary():
+    xl, token_ids, targets = model(cutoffs=(5, 12), div_val=2), tokens(6), tokens(6)
+    _, memory = xl(tokens(5))
+    nll, after = xl.nll(token_ids, targets, memory)
+    logits, expected = xl(token_ids, memory)
+    assert_close(nll, F.cross_entropy(logits.mT, targets, reduction="none"), **EXACT)
+    assert_close(after.states, expected.states, **EXACT)
+
+
+# Tamaños
+
+
+@pytest.mark.parametrize(
+    "config, count",
+    [
+        (TransformerXLConfig.enwik8_12(), 41_055_436),
+        (TransformerXLConfig.enwik8_24(), 277_231_820),
+        (TransformerXLConfig.wikitext103(), 151_107_538),
+    ],
+    ids=["enwik8, 12 capas", "enwik8, 24 capas", "WikiText-103"],
+)
+def test_as_many_parameters_as_the_authors(config, count):
+    with torch.device("meta"):
+        xl = TransformerXL(config)
+    assert sum(parameter.numel() for parameter in xl.parameters()) == count
+
+
+def test_every_parameter_learns():
+    for changes in VARIANTS.values():
+        xl = model(**changes)
+        _, memory = xl(tokens(30))
+        loss(xl, tokens(30), memory).backward()
+        still = [name for name, p in xl.named_parameters() if p.grad is None or not p.grad.any()]
+        assert not still, f"{changes}: sin gradiente, {still}"
+
+
+# Errores
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"num_heads": 3}, "divisible entre num_heads"),
+        ({"memory_length": -1}, "memory_length: se esperaba 0 o más"),
+        ({"memory_length": 0, "same_length": True}, "memory_length: se esperaba 0 o más"),
+        ({"placement": "after"}, "placement: se esperaba uno de"),
+        ({"attention_dropout": 1.0}, "dropout: se esperaba una probabilidad"),
+        ({"num_layers": 0}, "num_layers: se esperaba un entero positivo"),
+        ({"cutoffs": (20,)}, "cutoffs: se esperaban cortes crecientes"),
+        ({"clamp_length": 0}, "clamp_length: se esperaba un entero positivo"),
+    ],
+)
+def test_bad_configurations(as_user, changes, message):
+    with pytest.raises(ValueError, match=message):
+        TransformerXL(replace(CONFIG, **changes))
+
+
+@pytest.mark.parametrize("kind", ["empty_memory", "frozen_memory"])
+@torch.no_grad()
+def test_another_batch_is_refused(as_user, kind):
+    xl = model()
+    _, memory = xl(tokens(3), getattr(xl, kind)())
+    with pytest.raises(ValueError, match="Elige sus filas con select"):
+        xl(tokens(3, batch=1), memory)
+
+
+def test_bad_lengths_of_memory(as_user):
+    xl = model()
+    for create in (xl.empty_memory, xl.frozen_memory):
+        with pytest.raises(ValueError, match="memory_length: se esperaba"):
+            create(-1)
