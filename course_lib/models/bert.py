@@ -47,9 +47,10 @@ class BertConfig:
             prealimentada.
         max_length: la secuencia más larga, en tokens: hay un vector aprendido por posición.
         num_segments: cuántos segmentos se distinguen (primera y segunda frase).
-        dropout: el de las incrustaciones, la salida de cada subcapa y las cabezas.
-        attention_dropout: el de los pesos de atención. La capa oculta de la red prealimentada no
-            lleva.
+        dropout: el de las incrustaciones y la salida de cada subcapa. La capa oculta de la red
+            prealimentada no lleva.
+        attention_dropout: el de los pesos de atención.
+        head_dropout: el de las cabezas; None, el mismo que `dropout`.
         activation: "gelu" (la exacta) o "relu".
         eps: ε de las normalizaciones de capa.
         pad_id: identificador del relleno.
@@ -69,6 +70,7 @@ class BertConfig:
     num_segments: int = 2
     dropout: float = 0.1
     attention_dropout: float = 0.1
+    head_dropout: float | None = None
     activation: Literal["gelu", "relu"] = "gelu"
     eps: float = 1e-12
     pad_id: int = 0
@@ -80,6 +82,7 @@ class BertConfig:
         require_heads(self.d_model, self.num_heads)
         require_dropout(self.dropout)
         require_dropout(self.attention_dropout)
+        require_dropout(self.head_dropout or 0.0)
         require_option("activation", self.activation, tuple(ACTIVATIONS))
         if not 0 <= self.pad_id < self.vocab_size:
             raise ValueError(
@@ -395,7 +398,7 @@ class BertForSequenceClassification(_WithBert):
     def __init__(self, config: BertConfig, num_classes: int = 2) -> None:
         super().__init__(config)
         require_sizes(num_classes=num_classes)
-        self.dropout = make_dropout(config.dropout)
+        self.dropout = _head_dropout(config)
         self.output = nn.Linear(config.d_model, num_classes)
         self._initialise_head()
 
@@ -417,7 +420,7 @@ class BertForMultipleChoice(_WithBert):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
-        self.dropout = make_dropout(config.dropout)
+        self.dropout = _head_dropout(config)
         self.output = nn.Linear(config.d_model, 1)
         self._initialise_head()
 
@@ -500,7 +503,7 @@ class BertForTokenClassification(_WithBert):
     def __init__(self, config: BertConfig, num_classes: int = 2) -> None:
         super().__init__(config)
         require_sizes(num_classes=num_classes)
-        self.dropout = make_dropout(config.dropout)
+        self.dropout = _head_dropout(config)
         self.output = nn.Linear(config.d_model, num_classes)
         self._initialise_head()
 
@@ -561,6 +564,10 @@ def _block(config: BertConfig) -> EncoderBlock:
         dropout=config.dropout,
         eps=config.eps,
     )
+
+
+def _head_dropout(config: BertConfig) -> nn.Module:
+    return make_dropout(config.dropout if config.head_dropout is None else config.head_dropout)
 
 
 def _initialise(module: nn.Module) -> None:

@@ -226,6 +226,9 @@ def test_dropout_falls_where_bert_has_it():
     assert (model.embedding(ids, segments) == 0).any(), "las incrustaciones llevan dropout"
     assert model.blocks[0].feed_forward.dropout.p == 0.0
     assert model.blocks[0].residual_feed_forward.dropout.p == 0.5
+    for name in ("clases", "opciones", "etiquetas"):
+        assert HEADS[name](tiny(dropout=0.5)).dropout.p == 0.5
+        assert HEADS[name](tiny(dropout=0.5, head_dropout=0.0)).dropout.p == 0.0
 
 
 def test_the_norms_have_the_epsilon_of_the_config():
