@@ -27,7 +27,7 @@ def test_it_holds_everything_appended_in_order(lengths, gradient):
 @settings(max_examples=40)
 @given(st.integers(0, 2**31), st.lists(st.integers(0, 10**6), min_size=1, max_size=25))
 def test_any_tree_of_branches_keeps_every_state(seed, choices):
-    """Se continúa desde un estado cualquiera, con elección de filas o sin ella: ninguno cambia."""
+    """Se continúa desde cualquier estado, con otras filas o menos posiciones: ninguno cambia."""
     torch.manual_seed(seed)
     states = [(KeyValueCache().append(*(start := chunk(3))), start)]
     with torch.no_grad():
@@ -36,6 +36,9 @@ def test_any_tree_of_branches_keeps_every_state(seed, choices):
             if choice % 3 == 0:
                 rows = torch.randint(0, held.shape[1], (2,))
                 states.append((cache.select(rows), held[:, rows]))
+            elif choice % 3 == 1:
+                kept = choice % 9
+                states.append((cache.last(kept), held[..., max(held.shape[-2] - kept, 0) :, :]))
             else:
                 new = chunk(1 + choice % 7)
                 states.append((cache.append(*new), torch.cat([held, new], -2)))
@@ -55,6 +58,17 @@ def test_appending_copies_little_and_shares_memory():
         cache = longer
     assert moved <= 7
     assert copied <= 2 * 1000
+
+
+@torch.no_grad()
+def test_what_is_forgotten_makes_room():
+    """De diez en diez, con solo las últimas ocho: la memoria no crece y se muda pocas veces."""
+    cache, moved = KeyValueCache(), 0
+    for _ in range(100):
+        longer = cache.append(*chunk(10)).last(8)
+        moved, cache = moved + (longer.storage is not cache.storage), longer
+    assert cache.storage.tensor.shape[-2] <= 40
+    assert moved <= 50
 
 
 @torch.no_grad()

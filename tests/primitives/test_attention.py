@@ -170,6 +170,8 @@ Q, K, V = torch.zeros(4, 3), torch.zeros(5, 3), torch.zeros(5, 2)
         ({"mask": torch.ones(5, 4, dtype=torch.bool)}, r"\(4, 5\).*\(5, 4\).*cambiados"),
         ({"mask": torch.ones(2, 4, 5, dtype=torch.bool)}, "sobran ejes"),
         ({"mask": torch.ones(5, dtype=torch.bool)}, "Faltan"),
+        ({"bias": torch.zeros(5, 4)}, r"bias: .*\(4, 5\).*\(5, 4\)"),
+        ({"bias": torch.zeros(4, 5, dtype=torch.float64)}, r"bias: .*float32.*bias\.to\(Q\)"),
         ({"Q": torch.zeros(2, 4, 3), "K": torch.zeros(3, 5, 3)}, "ejes de lote"),
         ({"beta": math.nan}, "β finita"),
     ],
@@ -178,6 +180,35 @@ def test_bad_input_is_explained(as_user, arguments, message):
     inputs = {"Q": Q, "K": K, "V": V} | arguments
     with pytest.raises(ValueError, match="(?i)" + message):
         attention(inputs.pop("Q"), inputs.pop("K"), inputs.pop("V"), **inputs)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("shape", [(4, 7), (3, 4, 7), (2, 1, 4, 7)])
+def test_a_bias_is_added_to_the_scaled_scores(shape, causal, masked):
+    """Lo mismo que escribir las puntuaciones y sumarle `bias`, con gradiente también para él."""
+    Q, K, V = (torch.randn(2, 3, t, 5, dtype=torch.float64) for t in (4, 7, 7))
+    bias = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    mask = torch.rand(2, 1, 4, 7) > 0.5 if masked else None
+    hidden = torch.zeros(4, 7, dtype=torch.bool) if mask is None else ~mask
+    hidden = hidden | ~causal_mask(4, 7) if causal else hidden
+    S = (Q @ K.mT / math.sqrt(5) + bias).masked_fill(hidden, -math.inf)
+    A = S.softmax(-1).nan_to_num(0.0)
+    options = {"mask": mask, "causal": causal, "bias": bias}
+    assert_close(attention_weights(Q, K, **options), A, **TOLERANCE[torch.float64])
+    H = attention(Q, K, V, **options)
+    assert_close(H, A @ V, **TOLERANCE[torch.float64])
+    hard = attention(Q, K, V, hard=True, **options)
+    seen = ~hidden.expand_as(S).all(-1)
+    assert torch.equal(hard[seen], V.gather(-2, S.argmax(-1)[..., None].expand_as(H))[seen])
+    expected = torch.autograd.grad((attention_weights(Q, K, **options) @ V).square().sum(), bias)
+    assert_close(torch.autograd.grad(H.square().sum(), bias), expected)
+
+
+def test_minus_infinity_in_the_bias_hides_a_key():
+    Q, K, V = (torch.randn(4, 5) for _ in range(3))
+    bias = torch.zeros(4, 4).masked_fill(~causal_mask(4), -math.inf)
+    assert_close(attention(Q, K, V, bias=bias), attention(Q, K, V, causal=True))
 
 
 @pytest.mark.gpu
