@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, direct_call, no_inputs
 from course_lib.primitives.masks import causal_mask
 from course_lib.primitives.positions import sinusoidal_positions
 from course_lib.primitives.relative_shift import relative_shift
@@ -37,6 +37,11 @@ def _segments(stream, batch_size, length):
     inputs = stream[: batch_size * t].view(batch_size, t)
     targets = stream[1 : batch_size * t + 1].view(batch_size, t)
     return list(zip(inputs.split(length, 1), targets.split(length, 1), strict=True))
+
+
+def _segments_call(student, stream, batch_size, length):
+    where = f"batch_size={batch_size}, length={length}"
+    return {where: direct_call(student, stream, batch_size, length)}
 
 
 def _segments_cases(rng):
@@ -80,6 +85,27 @@ def _unguarded(stream, batch_size):
     return inputs, stream[1 : batch_size * t + 1].view(batch_size, t)
 
 
+def _rows_of_whole_segments(stream, batch_size, length):
+    t = (len(stream) - 1) // (batch_size * length) * length
+    return _segments(stream[: batch_size * t + 1], batch_size, length)
+
+
+def _one_input_too_many(stream, batch_size, length):
+    t = (len(stream) - 1) // batch_size
+    rows = stream[: batch_size * t + 1].unfold(0, t + 1, t)
+    starts = range(0, t, length)
+    return [(rows[:, s : s + length], rows[:, s + 1 : s + length + 1]) for s in starts]
+
+
+def _rows_and_columns(stream, batch_size):
+    return tuple(x.reshape(x.shape[1], -1) for x in _both(stream, batch_size))
+
+
+def _split_rows(stream, batch_size, length):
+    inputs, targets = _both(stream, batch_size)
+    return list(zip(inputs.split(length), targets.split(length), strict=True))
+
+
 def _dealt(stream, batch_size):
     t = (len(stream) - 1) // batch_size
     inputs = stream[: batch_size * t].view(t, batch_size).T
@@ -105,6 +131,7 @@ SEGMENTS = Exercise(
     points=2,
     reference=_segments,
     cases=_segments_cases,
+    call=_segments_call,
     misconceptions=(
         Misconception(
             "consecutive_pieces",
@@ -166,6 +193,39 @@ SEGMENTS = Exercise(
             "descartas el último segmento cuando sale más corto; aquí se conserva, corto",
         ),
         Misconception(
+            "rows_of_whole_segments",
+            _rows_of_whole_segments,
+            "haces las filas múltiplo de length, y se pierde más texto del necesario: el último "
+            "segmento puede ser más corto",
+        ),
+        Misconception(
+            "one_input_too_many",
+            _one_input_too_many,
+            "cuando el último segmento es corto, su entrada mide uno más que su respuesta: el "
+            "último token de la fila solo se responde, no entra",
+        ),
+        Misconception(
+            "splits_the_rows",
+            _split_rows,
+            "split corta el eje 0 si no se le dice otro: repartes filas en lugar de cortarlas",
+        ),
+        Misconception(
+            "rows_and_columns",
+            _segments_from(_rows_and_columns),
+            "intercambias filas y columnas: son batch_size filas, no batch_size columnas",
+        ),
+        Misconception(
+            "two_lists",
+            lambda s, b, length: list(zip(*_segments(s, b, length), strict=True)),
+            "devuelves una lista de entradas y otra de respuestas; se pide una lista de pares, uno "
+            "por segmento",
+        ),
+        Misconception(
+            "only_inputs",
+            lambda s, b, length: [inputs for inputs, _ in _segments(s, b, length)],
+            "faltan las respuestas: cada elemento de la lista es un par (entrada, respuesta)",
+        ),
+        Misconception(
             "time_first",
             _segments_from(_both, lambda pair, length: tuple(x.T for x in pair)),
             "son los tokens correctos con el tiempo delante; en este curso el lote va primero: "
@@ -190,17 +250,19 @@ def _update(states, memory, memory_length):
 
 def _update_call(student, states, memory, memory_length):
     """Lo que pasa en un modelo: los estados siguen hacia la pérdida, y la memoria se guarda."""
-    return {"memoria": student(states, memory, memory_length), "estados": 1 * states}
+    updated = direct_call(student, states, memory, memory_length)
+    return {f"memory_length={memory_length}": updated, "states": 1 * states}
 
 
 def _update_cases(rng):
     return [
         (_randn(rng, batch, t, d), _randn(rng, batch, m, d), limit)
         for batch, t, m, d, limit in (
-            (2, 3, 4, 5, 4),
+            (2, 3, 3, 5, 4),
             (3, 4, 0, 2, 6),  # todavía no se llena
             (2, 5, 3, 4, 2),  # solo caben estados nuevos
             (3, 2, 3, 6, 9),
+            (2, 2, 4, 3, 4),
             (2, 3, 1, 2, 0),  # sin memoria
         )
     ]
@@ -238,6 +300,16 @@ def _from_the_whole_batch(joined, length):
     flat = joined.flatten(0, 1)
     kept = flat[max(len(flat) - length, 0) :]
     return kept.expand(len(joined), -1, -1)
+
+
+def _joined_over(dim):
+    """Une por otro eje, y corta igual."""
+
+    def implementation(states, memory, memory_length):
+        joined = torch.cat([memory, states], dim=dim).detach()
+        return joined[:, max(joined.shape[1] - memory_length, 0) :]
+
+    return implementation
 
 
 UPDATE_MEMORY = Exercise(
@@ -329,16 +401,24 @@ UPDATE_MEMORY = Exercise(
         ),
         Misconception(
             "joined_over_the_batch",
-            lambda states, memory, length: _attached(*_over_batch(states, memory), length).detach(),
+            _joined_over(0),
             "unes por el eje 0, el del lote: las posiciones son el eje 1",
             raises=RuntimeError,
         ),
+        Misconception(
+            "joined_over_the_width",
+            _joined_over(2),
+            "unes por el último eje, el ancho: las posiciones son el eje 1",
+            raises=RuntimeError,
+        ),
+        Misconception(
+            "detaches_in_place",
+            lambda states, memory, length: _update(states.detach_(), memory.detach_(), length),
+            "detach_(), con guion bajo, separa también los estados de quien llama, y la capa "
+            "siguiente se quedaría sin gradiente: detach() da otro tensor",
+        ),
     ),
 )
-
-
-def _over_batch(states, memory):
-    return torch.cat([memory, states], dim=0), memory[:, :0]
 
 
 # 3 · Hasta dónde llega
@@ -349,6 +429,13 @@ def _first_seen(position, num_layers, memory_length, segment_length):
         start = position // segment_length * segment_length
         position = max(start - memory_length, 0)
     return position
+
+
+def _first_seen_call(student, position, num_layers, memory_length, segment_length):
+    where = f"position={position}, num_layers={num_layers}"
+    where += f", memory_length={memory_length}, segment_length={segment_length}"
+    arguments = position, num_layers, memory_length, segment_length
+    return {where: direct_call(student, *arguments)}
 
 
 def _first_seen_cases(rng):
@@ -379,6 +466,7 @@ FIRST_SEEN = Exercise(
     points=1,
     reference=_first_seen,
     cases=_first_seen_cases,
+    call=_first_seen_call,
     misconceptions=(
         Misconception(
             "layers_times_memory",
@@ -403,6 +491,12 @@ FIRST_SEEN = Exercise(
             lambda p, N, m, L: max((p // L - N) * L, 0),
             "retrocedes un segmento por capa: eso es así solo si la memoria mide lo que un "
             "segmento",
+        ),
+        Misconception(
+            "memory_and_segment",
+            _stepping(lambda p, m, L: p - m - L),
+            "retrocedes por capa la memoria y un segmento entero; del suyo solo se ve desde el "
+            "comienzo, que puede estar más cerca",
         ),
         Misconception(
             "no_memory",
@@ -459,6 +553,11 @@ def _visible(length, memory_length):
     return causal_mask(length, memory_length + length)
 
 
+def _visible_call(student, length, memory_length):
+    where = f"length={length}, memory_length={memory_length}"
+    return {where: direct_call(student, length, memory_length)}
+
+
 def _visible_cases(rng):
     return [(4, 3), (5, 0), (1, 4), (2, 5), (3, 3), (_integer(rng, 3, 6), _integer(rng, 1, 6))]
 
@@ -477,6 +576,7 @@ MASK = Exercise(
     points=1,
     reference=_visible,
     cases=_visible_cases,
+    call=_visible_call,
     misconceptions=(
         Misconception(
             "not_moved",
@@ -588,6 +688,16 @@ def _started_late(S):
     return flat[..., t + 1 :].unflatten(-1, (t, n))
 
 
+def _surplus_at_the_end(S):
+    t, n = S.shape[-2], S.shape[-1] - 1
+    return S.flatten(-2)[..., :-t].unflatten(-1, (t, n))
+
+
+def _zero_times_infinity(S):
+    shifted = relative_shift(S)
+    return shifted - (~causal_mask(*shifted.shape[-2:])).float() * math.inf
+
+
 def _read_columns(column):
     """Lee, para la consulta i y la clave j, la columna que dé `column(i, j, t, n)`."""
 
@@ -642,6 +752,17 @@ RELATIVE_SHIFT = Exercise(
             _masked(_read_columns(lambda *at: at[-1] - _distance(*at) + 1)),
             "cada clave recibe la puntuación de una distancia menos que la suya: la última columna "
             "es la distancia 0, y la primera, la t_k",
+        ),
+        Misconception(
+            "surplus_at_the_end",
+            _masked(_surplus_at_the_end),
+            "quitas del final los números que sobran, y sobran por el principio: la primera fila "
+            "es la que más se corre",
+        ),
+        Misconception(
+            "times_infinity",
+            _zero_times_infinity,
+            "multiplicas la máscara por −∞, y 0 · ∞ es NaN: usa masked_fill o where",
         ),
         Misconception(
             "not_shifted",
@@ -733,14 +854,30 @@ def _far_to_near(n, d):
     return sinusoidal_positions(n + 1, d).flip(0)
 
 
+def _scores_call(student, which, *inputs):
+    return {which: direct_call(student, *inputs)}
+
+
 def _scores_cases(rng):
-    cases = []
-    for batch, t, m, d, d_k in ((2, 3, 3, 4, 4), (3, 4, 2, 6, 3), (2, 3, 0, 4, 4)):
-        matrices = (_matrix(rng, d, d_k) for _ in range(3))
-        X, memory = _randn(rng, batch, t, d), _randn(rng, batch, m, d)
-        u, v = _randn(rng, d_k), _randn(rng, d_k)
-        cases.append((X, memory, _far_to_near(m + t, d), *matrices, u, v))
-    return cases
+    """Cada término a solas, con ceros en los otros tres, y después los cuatro."""
+    alone = (
+        ("el término Q Kᵀ, a solas", ("W_r", "u", "v")),
+        ("el término Q rᵀ, a solas", ("W_k", "u", "v")),
+        ("el término u Kᵀ, a solas", ("W_q", "W_r", "v")),
+        ("el término v rᵀ, a solas", ("W_q", "W_k", "u")),
+    )
+    cases = [(which, *_scores_inputs(rng, 2, 3, 2, 4, 4, without)) for which, without in alone]
+    sizes = (2, 3, 3, 4, 4), (3, 4, 2, 6, 3), (2, 3, 0, 4, 4)
+    return cases + [("los cuatro términos", *_scores_inputs(rng, *size)) for size in sizes]
+
+
+def _scores_inputs(rng, batch, t, m, d, d_k, without=()):
+    parameters = {name: _matrix(rng, d, d_k) for name in ("W_q", "W_k", "W_r")}
+    parameters |= {name: _randn(rng, d_k) for name in ("u", "v")}
+    for name in without:
+        parameters[name].zero_()
+    X, memory = _randn(rng, batch, t, d), _randn(rng, batch, m, d)
+    return X, memory, _far_to_near(m + t, d), *parameters.values()
 
 
 def _plus_u(Q, u, v):
@@ -820,6 +957,10 @@ def _negated(R):
     return R * signs
 
 
+def _without_memory_in_the_distance(S):
+    return _read_columns(lambda i, j, t, n: n - (i - j))(S)
+
+
 def _nothing(S):
     return torch.zeros_like(S)
 
@@ -833,6 +974,7 @@ SCORES = Exercise(
     points=2,
     reference=_scores,
     cases=_scores_cases,
+    call=_scores_call,
     tolerance=TOLERANCE,
     misconceptions=(
         Misconception(
@@ -918,6 +1060,11 @@ SCORES = Exercise(
             "opposite_sign",
             _scores_with(order=_negated),
             "la distancia lleva el signo contrario: es i − j, de la consulta hacia atrás",
+        ),
+        Misconception(
+            "distance_without_memory",
+            _scores_with(shift=_without_memory_in_the_distance),
+            "cuentas la distancia sin la memoria: la consulta i es la posición m + i de las claves",
         ),
         Misconception(
             "not_shifted",
@@ -1182,9 +1329,25 @@ COST = Exercise(
             "no se reparte",
         ),
         Misconception(
+            "positions",
+            [640, 1],
+            "cuentas cuántas posiciones pasan por el modelo; cada una que pregunta tiene una "
+            "puntuación por cada clave que responde",
+        ),
+        Misconception(
+            "both_per_segment",
+            [128 * 640 * 640, 128 * 640],
+            "son las de 128 tokens; se piden por token predicho",
+        ),
+        Misconception(
             "triangle",
             [640 * 641 // 2, 640],
             "en la ventana descuentas lo que oculta la máscara causal; aquí se cuentan todas",
+        ),
+        Misconception(
+            "half_of_both",
+            [640 * 641 // 2, 640 // 2],
+            "divides por dos, como si la máscara ocultara la mitad; aquí se cuentan todas",
         ),
         Misconception(
             "triangle_in_both",
@@ -1223,19 +1386,21 @@ def _read(X, layers, length, memory_length):
 def _read_call(student, X, parameters, length, memory_length):
     """Construye las capas a partir de datos simples."""
     layers = [lambda h, memory, P=P: _layer(h, memory, P) for P in parameters]
-    return student(X, layers, length, memory_length)
+    where = f"{len(layers)} capas" if len(layers) > 1 else "una capa"
+    where += f", length={length}, memory_length={memory_length}"
+    return {where: direct_call(student, X, layers, length, memory_length)}
 
 
 def _read_cases(rng):
     cases = []
     for batch, t, num_layers, length, memory_length in (
+        (2, 6, 1, 2, 3),
         (2, 8, 2, 2, 3),
         (1, 7, 3, 3, 2),  # el último segmento es corto
         (2, 9, 2, 3, 20),  # la memoria alcanza para todo: es una pasada entera
     ):
-        X = 1.5 * _randn(rng, batch, t, 4)
-        cases.append((X, [_layer_parameters(rng, 4) for _ in range(num_layers)]))
-        cases[-1] = (*cases[-1], length, memory_length)
+        parameters = [_layer_parameters(rng, 4) for _ in range(num_layers)]
+        cases.append((1.5 * _randn(rng, batch, t, 4), parameters, length, memory_length))
     return cases
 
 
@@ -1292,6 +1457,24 @@ def _memory_passed_along(X, layers, length, memory_length):
             h, memory = layer(h, memory), _update(h, memory, memory_length)
         outputs.append(h)
     return torch.cat(outputs, dim=1)
+
+
+def _every_layer_reads_the_input(X, layers, length, memory_length):
+    memory, outputs = X[:, :0], []
+    for segment in X.split(length, dim=1):
+        outputs.append(layers[-1](segment, memory))
+        memory = _update(segment, memory, memory_length)
+    return torch.cat(outputs, dim=1)
+
+
+def _without_gradient(X, layers, length, memory_length):
+    with torch.no_grad():
+        return _read(X, layers, length, memory_length)
+
+
+def _detached_between_layers(X, layers, length, memory_length):
+    cut = [lambda h, memory, layer=layer: layer(h.detach(), memory) for layer in layers]
+    return _read(X, cut, length, memory_length)
 
 
 def _only_the_last(X, layers, length, memory_length):
@@ -1386,6 +1569,24 @@ READ = Exercise(
             _read_with(remember=_attached),
             "las salidas son correctas, pero el gradiente atraviesa la memoria: separa del grafo "
             "lo que se guarda",
+        ),
+        Misconception(
+            "without_gradient",
+            _without_gradient,
+            "las salidas son correctas, pero sin gradiente no se aprende nada: solo la memoria se "
+            "separa del grafo, no el segmento que se está leyendo",
+        ),
+        Misconception(
+            "detached_between_layers",
+            _detached_between_layers,
+            "las salidas son correctas, pero separas del grafo los estados antes de dárselos a la "
+            "capa: dentro del segmento, el gradiente pasa de capa en capa",
+        ),
+        Misconception(
+            "every_layer_reads_the_input",
+            _every_layer_reads_the_input,
+            "todas las capas reciben las incrustaciones; lo que entra en una es lo que salió de la "
+            "anterior",
         ),
         Misconception(
             "only_the_last_segment",
