@@ -106,7 +106,7 @@ class RelativeAttention(MultiHeadAttention):
 
 def _plus(Q, vector):
     """Suma a cada consulta el vector de su cabeza, si lo hay."""
-    return Q if vector is None else Q + vector[:, None]
+    return Q if vector is None else Q + vector[:, None].to(Q.dtype)
 
 
 def _sinusoid(length, d_model, clamp_length, device, dtype):

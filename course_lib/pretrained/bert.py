@@ -111,8 +111,8 @@ def _choose(source: PretrainedFolder, head: type[nn.Module] | None) -> type[nn.M
     if declared not in ARCHITECTURES:
         raise ValueError(
             f"{CONFIG}: «architectures» vale {declared!r} y el curso tiene "
-            f"{', '.join(ARCHITECTURES)}. Di qué quieres leer con head; con head=Bert, solo el "
-            "codificador."
+            f"{', '.join(ARCHITECTURES)}. Di qué quieres leer: load_bert(folder, Bert) lee solo "
+            "el codificador."
         )
     return ARCHITECTURES[declared]
 

@@ -51,18 +51,7 @@ def load_transformer_xl(folder: str | Path) -> TransformerXL:
     """
     source = PretrainedFolder(folder)
     model = TransformerXL(_config(source))
-    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    weights = _embedding(source, model) | _output(source, model)
-    for layer in range(len(model.blocks)):
-        theirs, ours = f"transformer.layers.{layer}.", f"blocks.{layer}."
-        for name, their_name in BLOCK_NAMES.items():
-            weights[ours + name] = source.take(theirs + their_name, *shapes[ours + name])
-        W_r = weights[f"{ours}attention.W_r.weight"]
-        weights[f"{ours}attention.W_r.weight"] = _interleaved(W_r)
-        home = "transformer." if model.config.tie_biases else f"{theirs}dec_attn."
-        for name, their_name in {"u": "r_w_bias", "v": "r_r_bias"}.items():
-            ours_name = f"{ours}attention.{name}"
-            weights[ours_name] = source.take(home + their_name, *shapes[ours_name])
+    weights = _embedding(source, model) | _blocks(source, model) | _output(source, model)
     source.require_all_taken(*REPEATED)
     model = model.to(next(iter(weights.values())).dtype)
     model.load_state_dict(weights)
@@ -118,6 +107,20 @@ def _embedding(source, model):
     for c, projection in enumerate(embedding.projections):
         name = f"transformer.word_emb.emb_projs.{c if config.div_val > 1 else 0}"
         weights[f"embedding.projections.{c}.weight"] = source.take(name, *projection.weight.shape)
+    return weights
+
+
+def _blocks(source, model):
+    weights = {}
+    for layer, block in enumerate(model.blocks):
+        theirs = f"transformer.layers.{layer}."
+        home = "transformer." if model.config.tie_biases else f"{theirs}dec_attn."
+        names = {ours: theirs + name for ours, name in BLOCK_NAMES.items()}
+        names |= {"attention.u": f"{home}r_w_bias", "attention.v": f"{home}r_r_bias"}
+        for ours, name in names.items():
+            tensor = source.take(name, *block.get_parameter(ours).shape)
+            alternate = ours == "attention.W_r.weight"
+            weights[f"blocks.{layer}.{ours}"] = _interleaved(tensor) if alternate else tensor
     return weights
 
 

@@ -199,6 +199,16 @@ def test_the_table_of_distances_serves_training_after_inference():
     assert attention.W_r.weight.grad.abs().sum() > 0
 
 
+@torch.no_grad()
+def test_mixed_precision():
+    """Con autocast las proyecciones salen en bfloat16 y u y v siguen en float32."""
+    attention = layer().float()
+    x, seen = (X.float() for X in inputs(4, 3))
+    with torch.autocast("cpu", torch.bfloat16):
+        H = attention(x, seen)
+    assert_close(H.float(), attention(x, seen), rtol=0.1, atol=0.5)
+
+
 @pytest.mark.parametrize(
     "options, message",
     [
