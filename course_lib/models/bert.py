@@ -314,7 +314,7 @@ class _WithBert(nn.Module):
         wrong = [name for name, value in theirs.items() if value.shape != ours[name].shape]
         if missing or wrong:
             raise ValueError(
-                "Se esperaba un Bert de los mismos tamaños y difiere en "
+                "source: se esperaba un modelo de los mismos tamaños y difiere en "
                 f"{(missing + wrong)[0]}: este es {self.bert.config} y el otro, {source.config}."
             )
         self.bert.load_state_dict(theirs, strict=False)
@@ -446,7 +446,7 @@ class BertForMultipleChoice(_WithBert):
         if token_ids.ndim != 3:
             raise ValueError(
                 "token_ids: se esperaba la forma [batch, choices, t], con un eje para las opciones "
-                f"y llegó {tuple(token_ids.shape)}. Apílalas con torch.stack(opciones, dim=1)."
+                f"y llegó {tuple(token_ids.shape)}. Júntalas con torch.stack(opciones, dim=1)."
             )
         rows = [None if X is None else X.flatten(0, 1) for X in (token_ids, segment_ids, visible)]
         return super().forward(*rows[:2], visible=rows[2]).view(token_ids.shape[:2])

@@ -111,8 +111,8 @@ def _choose(source: PretrainedFolder, head: type[nn.Module] | None) -> type[nn.M
     if declared not in ARCHITECTURES:
         raise ValueError(
             f"{CONFIG}: «architectures» vale {declared!r} y el curso tiene "
-            f"{', '.join(ARCHITECTURES)}. Di qué quieres leer: load_bert(folder, Bert) lee solo "
-            "el codificador."
+            f"{', '.join(ARCHITECTURES)}. Pasa como segundo argumento la clase que quieres leer, "
+            "de course_lib.models.bert."
         )
     return ARCHITECTURES[declared]
 
