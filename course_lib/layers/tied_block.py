@@ -5,7 +5,7 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 from course_lib.layers.adaptive_computation import Places, put, take
@@ -13,7 +13,7 @@ from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.layers.normalization import Residual
 
-Pair = tuple[Tensor, Tensor]
+Pair = Sequence[Tensor]  # claves y valores, en cabezas
 
 
 class TiedBlock:
@@ -144,14 +144,14 @@ class Layout:
         H, _ = attention.attend(Q, *memory, mask, False, False)
         return attention.W_h(self.collect(attention.merge_heads(H)))
 
-    def spread(self, X: Float[Tensor, "active d"]) -> Float[Tensor, "rows width d"]:
+    def spread(self, X: Shaped[Tensor, "... d"]) -> Shaped[Tensor, "rows width d"]:
         """Pone cada posición en su fila."""
         if self.places is None:
             return X
         spread = X.new_zeros(self.shape[0] * self.shape[1], X.shape[-1])
         return spread.index_copy(0, self.slots, X).unflatten(0, self.shape)
 
-    def collect(self, H: Float[Tensor, "rows width d"]) -> Float[Tensor, "active d"]:
+    def collect(self, H: Float[Tensor, "rows width d"]) -> Float[Tensor, "... d"]:
         """Deshace `spread`."""
         return H if self.places is None else H.flatten(0, 1).index_select(0, self.slots)
 
@@ -198,10 +198,10 @@ class StepKeys:
         step, KV = self._centre(step), select_rows(self.KV, rows)
         shift = F.linear(step, self.W)
         if self.norm is None:
-            return KV + (shift + self.b)
+            return KV + (shift + self.b).to(KV.dtype)
         z = select_rows(self.z, rows) + step
         scale = torch.rsqrt(z.square().mean(-1, keepdim=True) + self.norm.eps)
-        return (KV + shift) * scale + self.b
+        return ((KV + shift) * scale + self.b).to(KV.dtype)
 
     def _centre(self, z):
         return z - z.mean(-1, keepdim=True) if isinstance(self.norm, nn.LayerNorm) else z

@@ -148,7 +148,10 @@ class _Universal(nn.Module):
 
     def _compute(self, x, step, visible) -> AdaptiveOutput:
         output = self.computation(x, step, visible=visible)
-        return output._replace(states=self.norm(output.states))
+        states = self.norm(output.states)
+        if visible is not None:
+            states = states.masked_fill(~visible[..., None], 0.0)
+        return output._replace(states=states)
 
     def _positions_of(self, x: Tensor, start: Start) -> Float[Tensor, "... t d_model"]:
         """Las codificaciones de las posiciones de x, si antes van `start`."""
@@ -302,31 +305,38 @@ class UniversalTransformer(nn.Module):
         self.decoder = UniversalDecoder(*sizes, **options)
 
     def forward(
-        self, source: Int[Tensor, "batch t_source"], target: Int[Tensor, "batch t_target"]
+        self,
+        source: Int[Tensor, "batch t_source"],
+        target: Int[Tensor, "batch t_target"],
+        *,
+        start: Start = 0,
     ) -> UniversalOutput:
         """Predice cada token del destino con los anteriores correctos (forzado del profesor).
 
         Argumentos:
             source, target: tokens; los que valen pad_id son relleno: no se ven, ni se calculan,
                 ni cuentan en el costo de deliberación. En el destino, va al final.
+            start: cuántas posiciones van antes de la primera, en el origen y en el destino; un
+                entero o uno por fila. Sorteado al entrenar, ninguna posición es nueva después.
 
         Errores:
             ValueError: si un identificador no está en el vocabulario o una oración es más larga
             que max_length.
         """
-        encoded = self.encode(source)
+        encoded = self.encode(source, start=start)
         decoded = self.decoder(
             self.target_embedding(target),
             encoded.states,
             visible=target != self.config.pad_id,
             source_visible=source != self.config.pad_id,
+            start=start,
         )
         return UniversalOutput(self.logits(decoded.states), encoded, decoded)
 
-    def encode(self, source: Int[Tensor, "batch t_source"]) -> AdaptiveOutput:
+    def encode(self, source: Int[Tensor, "batch t_source"], *, start: Start = 0) -> AdaptiveOutput:
         """Da la salida del codificador: h, en `states`, y cuánto deliberó cada posición."""
         visible = source != self.config.pad_id
-        return self.encoder(self.source_embedding(source), visible=visible)
+        return self.encoder(self.source_embedding(source), visible=visible, start=start)
 
     def start(self, source: Int[Tensor, "batch t_source"]) -> DecoderState:
         """Lee el origen y deja todo listo para escribir con `step`: una caché por paso."""

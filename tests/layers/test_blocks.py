@@ -153,6 +153,27 @@ def test_options_reach_every_part(Block):
     assert block.feed_forward.activation == "gelu"
 
 
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_some_positions_alone_give_what_they_give_together(placement):
+    """La atención viene de fuera; lo demás del bloque trata cada posición por su cuenta."""
+    block = randomised(EncoderBlock(*SIZES, placement=placement))
+    x, some = normal(1, 5), [0, 3]
+    whole = block(x)
+    ready = x if placement == "post" else block.residual_attention.norm(x)
+    found = block.with_attention(x[0, some], lambda q: block.attention(q[None], ready)[0])
+    torch.testing.assert_close(found, whole[0, some])
+    both = randomised(DecoderBlock(*SIZES, placement=placement))
+    h = normal(1, 4)
+    whole = both(x, h, causal=False)
+    ready = x if placement == "post" else both.residual_self.norm(x)
+    found = both.with_attention(
+        x[0, some],
+        lambda q: both.self_attention(q[None], ready)[0],
+        lambda q: both.cross_attention(q[None], h)[0],
+    )
+    torch.testing.assert_close(found, whole[0, some])
+
+
 def test_blocks_do_not_share_parameters():
     stack = Encoder(*SIZES, 3)
     assert len({p.data_ptr() for p in stack.parameters()}) == len(list(stack.parameters()))

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_lib.primitives.positions import sinusoidal_positions
+from course_lib.primitives.positions import sinusoidal_positions, step_positions
 
 
 @given(st.integers(1, 40), st.integers(1, 12))
@@ -43,3 +43,24 @@ def test_width_must_be_even_and_positive(as_user, d_model):
 def test_length_cannot_be_negative(as_user):
     with pytest.raises(ValueError, match="≥ 0 y llegó -1"):
         sinusoidal_positions(-1, 4)
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 5))
+def test_a_start_is_a_place_in_a_longer_table(start, length, pairs):
+    whole = sinusoidal_positions(start + length, 2 * pairs)
+    assert torch.equal(sinusoidal_positions(length, 2 * pairs, start=start), whole[start:])
+
+
+@given(st.integers(1, 12), st.integers(1, 5), st.integers(1, 9), st.integers(0, 20))
+def test_positions_and_steps_count_from_one(length, pairs, step, start):
+    P = step_positions(length, 2 * pairs, step, start=start, dtype=torch.float64)
+    for row in range(length):
+        for j in range(pairs):
+            where, when = (x / 10_000 ** (2 * j / (2 * pairs)) for x in (start + row + 1, step))
+            assert P[row, 2 * j].item() == pytest.approx(math.sin(where) + math.sin(when))
+            assert P[row, 2 * j + 1].item() == pytest.approx(math.cos(where) + math.cos(when))
+
+
+def test_steps_start_at_one(as_user):
+    with pytest.raises(ValueError, match="se cuentan desde 1 y llegó 0"):
+        step_positions(3, 4, 0)
