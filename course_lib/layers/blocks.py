@@ -301,9 +301,16 @@ def _first(function, others):
 
 
 def make_final_norm(
-    d_model: int, final_norm: bool | None, *, placement="post", norm="layer", bias=True, **_
+    d_model: int,
+    final_norm: bool | None,
+    *,
+    placement="post",
+    norm="layer",
+    bias=True,
+    eps=None,
+    **_,
 ) -> nn.Module:
     """Crea la normalización del final de una pila; con None, solo si la colocación la pide."""
     if final_norm is None:
         final_norm = placement != "post"
-    return make_norm(norm, d_model, bias=bias) if final_norm else nn.Identity()
+    return make_norm(norm, d_model, bias=bias, eps=eps) if final_norm else nn.Identity()

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
+from course_lib.layers.blocks import Encoder
 from course_lib.layers.normalization import NORMS, PLACEMENTS, Residual, RMSNorm, make_norm
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
@@ -99,6 +100,12 @@ def test_every_norm_of_the_residual_has_the_epsilon_asked_for(placement, norm):
     }
     assert_close(residual(x, lambda h: h), expected[placement](), **EXACT)
     assert make_norm(norm, 6).eps == {"layer": 1e-5, "rms": 1e-6}[norm]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_epsilon_reaches_the_norm_at_the_end_of_a_stack(norm):
+    stack = Encoder(4, 2, 8, 2, placement="pre", norm=norm, eps=0.3)
+    assert {m.eps for m in stack.modules() if hasattr(m, "eps")} == {0.3}
 
 
 @pytest.mark.parametrize("norm", NORMS)
