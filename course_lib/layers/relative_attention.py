@@ -71,7 +71,7 @@ class RelativeAttention(MultiHeadAttention):
         return super().attend(_plus(Q, self.u), K, V, mask, False, need_weights, bias)
 
     def distances(self, length: int) -> Float[Tensor, "heads length d_k"]:
-        """Proyecta las distancias length − 1, …, 1, 0, en ese orden; no dependen del lote."""
+        """Proyecta las distancias, de `length` − 1 a 0; no dependen del lote."""
         like = self.W_r.weight
         table = _sinusoid(length, self.d_model, self.clamp_length, like.device, like.dtype)
         return self.split_heads(self.W_r(table))
@@ -110,7 +110,7 @@ def _plus(Q, vector):
 
 
 def _sinusoid(length, d_model, clamp_length, device, dtype):
-    """PE de las distancias length − 1, …, 0; una vista de una tabla que se calcula una vez."""
+    """PE de las distancias, de `length` − 1 a 0: una vista de una tabla que se calcula una vez."""
     capacity = max(256, 1 << (length - 1).bit_length())
     table = _descending(capacity, d_model, clamp_length, device, dtype)
     return table[capacity - length :]

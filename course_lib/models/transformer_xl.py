@@ -92,7 +92,7 @@ class TransformerXLConfig:
 
     @classmethod
     def wikitext103(cls, vocab_size: int = 267_735, **changes) -> "TransformerXLConfig":
-        """El modelo «standard» para WikiText-103, por palabras (tabla 1)."""
+        """El modelo `standard` para WikiText-103, por palabras (tabla 1)."""
         sizes = {"d_model": 410, "num_heads": 10, "num_layers": 16, "d_ff": 2100}
         words = {"memory_length": 150, "cutoffs": (20_000, 40_000, 200_000)}
         return cls(vocab_size, **{"tie_biases": True} | sizes | words | changes)

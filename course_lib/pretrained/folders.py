@@ -16,10 +16,10 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 class PretrainedFolder:
-    """Lo que guarda `save_pretrained`: `config.json` y los pesos, en safetensors o en .bin.
+    """Lo que guarda `save_pretrained`: `config.json` y los pesos, en `.safetensors` o en `.bin`.
 
-    Los pesos partidos en varios archivos también valen (con su índice, `….index.json`). De un .bin
-    solo se leen tensores (`weights_only=True`): lo que un pickle quiera ejecutar se rechaza. No se
+    Los pesos partidos en varios archivos también valen (con su índice, `….index.json`). De un `.bin`
+    solo se leen tensores (`weights_only=True`): lo que otro objeto quiera ejecutar se rechaza. No se
     descarga nada.
 
     Argumentos:

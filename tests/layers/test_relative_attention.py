@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
@@ -61,6 +61,7 @@ def slow_weights(attention, x, seen):
 
 @settings(max_examples=25)
 @given(**SIZES, clamp=st.none() | st.integers(1, 8), global_terms=st.booleans())
+@example(t=1, memory=300, clamp=None, global_terms=True)
 @torch.no_grad()
 def test_the_four_terms_pair_by_pair(t, memory, clamp, global_terms):
     attention = layer(clamp_length=clamp, global_terms=global_terms)

@@ -1,5 +1,6 @@
 """Transformer-XL: los segmentos con memoria son la secuencia entera, sin gradiente hacia atrás."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -268,6 +269,22 @@ def test_every_parameter_learns():
         loss(xl, tokens(30), memory).backward()
         still = [name for name, p in xl.named_parameters() if p.grad is None or not p.grad.any()]
         assert not still, f"{changes}: sin gradiente, {still}"
+
+
+def test_dropout_where_the_authors_have_it(monkeypatch):
+    """Incrustación, salida de las dos subcapas y del modelo; capa oculta; pesos de atención."""
+    used, dropout = Counter(), F.dropout
+
+    def spy(x, p=0.5, training=True, inplace=False):
+        used.update([p] if training and p else [])
+        return dropout(x, p, training, inplace)
+
+    monkeypatch.setattr(F, "dropout", spy)
+    xl = model(dropout=0.1, inner_dropout=0.2, attention_dropout=0.3)
+    xl(tokens(4), need_weights=True)
+    assert not used, "en evaluación no hay"
+    xl.train()(tokens(4), need_weights=True)
+    assert used == {0.1: 1 + 2 * 3 + 1, 0.2: 3, 0.3: 3}
 
 
 # Errores
