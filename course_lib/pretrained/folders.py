@@ -18,9 +18,9 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 class PretrainedFolder:
     """Lo que guarda `save_pretrained`: `config.json` y los pesos, en `.safetensors` o en `.bin`.
 
-    Los pesos partidos en varios archivos también valen (con su índice, `….index.json`). De un `.bin`
-    solo se leen tensores (`weights_only=True`): lo que otro objeto quiera ejecutar se rechaza. No se
-    descarga nada.
+    Los pesos partidos en varios archivos también valen, con su índice (`….index.json`). De un
+    `.bin` solo se leen tensores (`weights_only=True`): lo que otro objeto quiera ejecutar se
+    rechaza. No se descarga nada.
 
     Argumentos:
         folder: la carpeta, en este disco.
