@@ -19,7 +19,7 @@ class RelativeAttention(MultiHeadAttention):
     """Cambia las puntuaciones de `MultiHeadAttention`, y nada más.
 
         S_ij = (Q_i K_jᵀ + Q_i r_{i−j}ᵀ + u K_jᵀ + v r_{i−j}ᵀ) / √d_k
-        r_{i−j} = W_r PE(i − j)
+        r_{i−j} = PE(i − j) W_r
 
     Los cuatro términos: contenido con contenido, contenido con distancia, contenido de la clave
     a secas y distancia a secas. Se agrupan en dos productos, (Q_i + u) K_jᵀ y (Q_i + v) r_{i−j}ᵀ.
@@ -37,7 +37,7 @@ class RelativeAttention(MultiHeadAttention):
         ValueError: los de `MultiHeadAttention`, y si clamp_length no es positivo o u y v no
             tienen la forma `[heads, d_k]`.
 
-    Fuente: Dai et al. (2019), §3.3; capítulo `transformer_xl`.
+    Fuente: Dai et al. (2019), §3.3; ecuación `eq-relative-scores` del capítulo `transformer_xl`.
     """
 
     def __init__(

@@ -19,6 +19,8 @@ class Memory:
     Argumentos:
         limit: cuántas posiciones se recuerdan a lo sumo.
         states: una `[batch, m, d_model]` por bloque; () si aún no hay nada.
+
+    Fuente: Dai et al. (2019), §3.2; ecuación `eq-segment-memory` del capítulo `transformer_xl`.
     """
 
     limit: int
