@@ -38,7 +38,7 @@ class Memory:
     def through(self, blocks: nn.ModuleList, x: Hidden, mask, need_weights: bool):
         """Pasa x por los bloques y recuerda lo que entra en cada uno."""
         states, weights = [], [] if need_weights else None
-        for block, past in zip(blocks, self.states or [None] * len(blocks), strict=True):
+        for block, past in _pairs(blocks, self.states or [None] * len(blocks)):
             seen = x if past is None else torch.cat([_same_batch(past, x).detach(), x], dim=1)
             states.append(seen[:, max(seen.shape[1] - self.limit, 0) :].detach())
             x = block.with_attention(x, partial(_look, block, seen, mask, weights))
@@ -75,7 +75,7 @@ class FrozenMemory:
         _require_frozen(need_weights)
         memory = self._with_distances(blocks, x.shape[1])
         old, caches = self.caches or [KeyValueCache()] * len(blocks), []
-        for block, cache, R in zip(blocks, old, memory.distances, strict=True):
+        for (block, cache), R in zip(_pairs(blocks, old), memory.distances, strict=True):
             x = block.with_attention(x, partial(_look_cached, block, cache, mask, R, caches))
         kept = tuple(cache.last(self.limit) for cache in caches)
         return x, replace(memory, caches=kept), None
@@ -88,6 +88,15 @@ class FrozenMemory:
         length = max(needed, min(2 * needed, self.limit + t + 1))
         distances = (block.attention.distances(length).contiguous() for block in blocks)
         return replace(self, distances=tuple(distances))
+
+
+def _pairs(blocks, past):
+    if len(past) != len(blocks):
+        raise ValueError(
+            f"memory: se esperaba la de un modelo de {len(blocks)} bloques, como este, y llegó la "
+            f"de uno de {len(past)}."
+        )
+    return zip(blocks, past, strict=True)
 
 
 def _look(block, seen, mask, weights, h):

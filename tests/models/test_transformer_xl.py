@@ -317,6 +317,15 @@ def test_another_batch_is_refused(as_user, kind):
         xl(tokens(3, batch=1), memory)
 
 
+@pytest.mark.parametrize("kind", ["empty_memory", "frozen_memory"])
+@torch.no_grad()
+def test_the_memory_of_another_model_is_refused(as_user, kind):
+    small, xl = model(num_layers=2), model()
+    _, memory = small(tokens(3), getattr(small, kind)())
+    with pytest.raises(ValueError, match="un modelo de 3 bloques, como este, y llegó la de uno de"):
+        xl(tokens(3), memory)
+
+
 def test_bad_lengths_of_memory(as_user):
     xl = model()
     for create in (xl.empty_memory, xl.frozen_memory):
