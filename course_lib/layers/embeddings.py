@@ -76,13 +76,14 @@ class InputEmbedding(nn.Module):
             nn.init.normal_(self.position_table, std=math.sqrt(0.5))
 
     def forward(
-        self, token_ids: Int[Tensor, "batch t"], *, start: int = 0
+        self, token_ids: Int[Tensor, "batch t"], *, start: int | Int[Tensor, " batch"] = 0
     ) -> Float[Tensor, "batch t d_model"]:
         """Convierte identificadores en vectores.
 
         Argumentos:
             token_ids: identificadores, `[batch, t]`.
-            start: posición del primer token; en una generación con caché, cuántos van ya.
+            start: posición del primer token; en una generación con caché, cuántos van ya. Un
+                entero, o uno por fila.
 
         Devuelve:
             Los vectores, `[batch, t, d_model]`.
@@ -91,12 +92,20 @@ class InputEmbedding(nn.Module):
             ValueError: si un identificador no está en la tabla o la secuencia pasa de max_length.
         """
         require_ids("token_ids", token_ids, self.table.num_embeddings)
-        stop = start + token_ids.shape[-1]
-        self._require_length(start, stop)
+        places = self._places(token_ids.shape[-1], start)
         x = self.table(token_ids) * self.factor
         if self.positions is not None:
-            x = x + self.position_table[start:stop]
+            x = x + self.position_table[places]
         return self.dropout(x)
+
+    def _places(self, t, start):
+        """Qué filas de la tabla de posiciones tocan: un trozo, o índices si cada fila va aparte."""
+        if isinstance(start, Tensor):
+            low, high = (int(end) for end in start.aminmax())
+            self._require_length(low, high + t)
+            return start[:, None] + torch.arange(t, device=start.device)
+        self._require_length(start, start + t)
+        return slice(start, start + t)
 
     def _require_length(self, start, stop):
         if start < 0 or stop > self.max_length:

@@ -143,6 +143,7 @@ class Transformer(nn.Module):
         source: Int[Tensor, "batch t_source"],
         target: Int[Tensor, "batch t_target"],
         *,
+        start: int | Int[Tensor, " batch"] = 0,
         need_weights: bool = False,
     ) -> Logits | tuple[Logits, AttentionWeights]:
         """Predice cada token del destino con los anteriores correctos (forzado del profesor).
@@ -151,6 +152,7 @@ class Transformer(nn.Module):
             source: tokens de origen; los que valen pad_id no se ven.
             target: entrada del decodificador: start_id y el destino sin su último token. El
                 relleno va al final: la máscara causal lo esconde de todas las posiciones reales.
+            start: qué posición tiene el primer token de las dos; un entero, o uno por fila.
             need_weights: con True devuelve también los pesos de atención.
 
         Devuelve:
@@ -164,8 +166,8 @@ class Transformer(nn.Module):
         _require_batch(source, target)
         visible = padding_mask(source, self.config.pad_id)
         output = self.encoder_decoder(
-            self.source_embedding(source),
-            self.target_embedding(target),
+            self.source_embedding(source, start=start),
+            self.target_embedding(target, start=start),
             source_mask=visible,
             memory_mask=visible,
             need_weights=need_weights,

@@ -370,3 +370,16 @@ def test_the_gpu_gives_what_the_cpu_gives(placement, dtype, tolerance):
             steps.append(new)
     difference = (torch.cat(steps, 1) - logits).abs().max()
     assert difference < tolerance * expected.abs().max()
+
+
+def test_start_moves_every_position_and_nothing_else():
+    """Con las codificaciones corridas a mano, el mismo resultado."""
+    model = make()
+    source, target = sentences(2, 5), sentences(2, 4, OTHER_VOCAB)
+    moved = copy.deepcopy(model)
+    for embedding in (moved.source_embedding, moved.target_embedding):
+        embedding.position_table = embedding.position_table.roll(-7, 0)
+    assert_close(model(source, target, start=7), moved(source, target), **EXACT)
+    assert not torch.allclose(model(source, target, start=7), model(source, target))
+    each = model(source, target, start=torch.tensor([0, 7]))
+    assert_close(each, torch.cat((model(source, target)[:1], moved(source, target)[1:])), **EXACT)
