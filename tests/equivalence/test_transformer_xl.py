@@ -1,11 +1,16 @@
 """Transformer-XL contra el de Hugging Face (4.57, el último que lo tuvo) y contra sus salidas.
 
 Los pesos son al azar, también los que suelen comenzar en cero o en uno: así se nota cada uno. La
-memoria se compara segmento a segmento.
+memoria se compara segmento a segmento. Como programa imprime la tabla de errores:
+python tests/equivalence/test_transformer_xl.py
 """
 
 import json
+import logging
+import sys
+import tempfile
 import warnings
+from collections import defaultdict
 
 import pytest
 import torch
@@ -57,7 +62,12 @@ VARIANTS = {
 
 @pytest.fixture
 def hugging_face(monkeypatch):
-    """Crea un TransfoXLLMHeadModel que funciona con torch de hoy y calcula de veras en float64.
+    """Crea un TransfoXLLMHeadModel con pesos al azar: `create(dtype, **settings)`."""
+    return creator(monkeypatch)
+
+
+def creator(monkeypatch):
+    """Prepara a Hugging Face para torch de hoy y para calcular de veras en float64.
 
     Su `forward` llama a `type_as(dtype=…)`, que torch ya no admite, y pasa las puntuaciones por
     float32 antes de la máscara.
@@ -108,27 +118,31 @@ def close(actual, expected, dtype, what):
     assert_close(actual, expected, **tolerance, msg=lambda m: f"{what}\n{m}")
 
 
-@DTYPES
-@pytest.mark.parametrize("variant", VARIANTS)
 @torch.no_grad()
-def test_the_same_in_every_segment(hugging_face, tmp_path, variant, dtype):
-    theirs = hugging_face(dtype, **VARIANTS[variant])
-    ours = loaded(theirs, tmp_path)
+def compared(theirs, ours):
+    """Da (qué, segmento, nuestro, suyo), segmento a segmento, con las dos memorias."""
     mems, memory, frozen = no_memory(theirs, 2), None, ours.frozen_memory()
     for number, t in enumerate((5, 5, 1, 8, 3)):
         token_ids = torch.randint(60, (2, t))
         expected = theirs(token_ids, mems=mems, output_attentions=True)
         logits, memory, weights = ours(token_ids, memory, need_weights=True)
         fast, frozen = ours(token_ids, frozen)
-        where = f"{variant}, segmento {number}"
-        close(logits.log_softmax(-1), expected.logits, dtype, f"log P, {where}")
-        close(fast.log_softmax(-1), expected.logits, dtype, f"log P, memoria congelada, {where}")
-        for A, their_A in zip(weights, expected.attentions, strict=True):
-            close(A, their_A, dtype, f"pesos de atención, {where}")
         mems = expected.mems
+        yield "log P", number, logits.log_softmax(-1), expected.logits
+        yield "log P, memoria congelada", number, fast.log_softmax(-1), expected.logits
+        for A, their_A in zip(weights, expected.attentions, strict=True):
+            yield "pesos", number, A, their_A
         for state, their_state in zip(memory.states, mems or [], strict=bool(mems)):
-            close(state, their_state.transpose(0, 1), dtype, f"memoria, {where}")
+            yield "memoria", number, state, their_state.transpose(0, 1)
         assert memory.length == frozen.length == (mems[0].shape[0] if mems else 0)
+
+
+@DTYPES
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_same_in_every_segment(hugging_face, tmp_path, variant, dtype):
+    theirs = hugging_face(dtype, **VARIANTS[variant])
+    for what, segment, actual, expected in compared(theirs, loaded(theirs, tmp_path)):
+        close(actual, expected, dtype, f"{what}, {variant}, segmento {segment}")
 
 
 @DTYPES
@@ -247,3 +261,32 @@ def test_zeros_are_not_an_empty_memory(hugging_face, tmp_path):
     difference = (ours(token_ids)[0].log_softmax(-1) - theirs(token_ids).logits).abs().max()
     assert difference > 0.1
     assert json.loads((tmp_path / "config.json").read_text())["mem_len"] == 6
+
+
+def print_table(create):
+    """El mayor error de cada variante, en todos los segmentos."""
+    columns = ("log P", "log P, memoria congelada", "pesos", "memoria")
+    print(f"{'variante':<56}" + "".join(f"{column:>26}" for column in columns))
+    worst = dict.fromkeys(TOLERANCE, 0.0)
+    for dtype in TOLERANCE:
+        for variant, settings in VARIANTS.items():
+            errors, theirs = defaultdict(float), create(dtype, **settings)
+            with tempfile.TemporaryDirectory() as folder:
+                ours = loaded(theirs, folder)
+            for what, _, actual, expected in compared(theirs, ours):
+                errors[what] = max(errors[what], (actual - expected).abs().max().item())
+            worst[dtype] = max(worst[dtype], *errors.values())
+            name = f"{variant}, {str(dtype).removeprefix('torch.')}"
+            print(f"{name:<56}" + "".join(f"{errors[column]:>26.1e}" for column in columns))
+    for dtype, error in worst.items():
+        print(f"El mayor en {dtype}: {error:.1e} (tolerancia {TOLERANCE[dtype]:.0e})")
+    return worst
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    logging.disable(logging.WARNING)
+    with pytest.MonkeyPatch.context() as patch:
+        found = print_table(creator(patch))
+    sys.exit(any(error >= TOLERANCE[dtype] for dtype, error in found.items()))
