@@ -195,7 +195,7 @@ SEGMENTS = Exercise(
         Misconception(
             "rows_of_whole_segments",
             _rows_of_whole_segments,
-            "haces las filas múltiplo de length, y se pierde más texto del necesario: el último "
+            "haces las filas de segmentos enteros, y se pierde más texto del necesario: el último "
             "segmento puede ser más corto",
         ),
         Misconception(
@@ -207,7 +207,7 @@ SEGMENTS = Exercise(
         Misconception(
             "splits_the_rows",
             _split_rows,
-            "split corta el eje 0 si no se le dice otro: repartes filas en lugar de cortarlas",
+            "split() corta el eje 0 si no se le dice otro: repartes filas en lugar de cortarlas",
         ),
         Misconception(
             "rows_and_columns",
@@ -669,7 +669,8 @@ def _shift(S):
 
 
 def _hide_future(S, worst=-math.inf):
-    return S.masked_fill(~causal_mask(*S.shape[-2:]), worst)
+    t, n = S.shape[-2:]
+    return S.masked_fill(torch.ones(t, n, dtype=torch.bool).triu(n - t + 1), worst)
 
 
 def _shift_cases(rng):
@@ -762,7 +763,7 @@ RELATIVE_SHIFT = Exercise(
         Misconception(
             "times_infinity",
             _zero_times_infinity,
-            "multiplicas la máscara por −∞, y 0 · ∞ es NaN: usa masked_fill o where",
+            "multiplicas la máscara por −∞, y 0 · ∞ es NaN: usa masked_fill() o where()",
         ),
         Misconception(
             "not_shifted",
@@ -867,7 +868,7 @@ def _scores_cases(rng):
         ("el término v rᵀ, a solas", ("W_q", "W_k", "u")),
     )
     cases = [(which, *_scores_inputs(rng, 2, 3, 2, 4, 4, without)) for which, without in alone]
-    sizes = (2, 3, 3, 4, 4), (3, 4, 2, 6, 3), (2, 3, 0, 4, 4)
+    sizes = (3, 4, 2, 6, 3), (2, 3, 0, 4, 4)
     return cases + [("los cuatro términos", *_scores_inputs(rng, *size)) for size in sizes]
 
 

@@ -42,28 +42,33 @@ class Unchanged(nn.Module):
 def test_the_memory_is_updated_as_in_the_library():
     for states, memory, limit in cases_of(transformer_xl.UPDATE_MEMORY):
         past = Memory(limit, (memory,)) if memory.shape[1] else Memory(limit)
-        states.requires_grad_()
+        for each in (states, memory):
+            each.requires_grad_()
         _, after, _ = past.through(nn.ModuleList([Unchanged()]), states, None, False)
         found = transformer_xl.UPDATE_MEMORY.reference(states, memory, limit)
         assert torch.equal(found, after.states[0])
         assert not found.requires_grad
         assert not after.states[0].requires_grad
+        assert states.requires_grad, "los estados de quien llama siguen en el grafo"
 
 
 def test_the_scores_are_those_of_the_library():
     for _, X, memory, R, W_q, W_k, W_r, u, v in cases_of(transformer_xl.SCORES):
         d, d_k = W_q.shape
-        if d != d_k:  # la capa reparte d_model entre las cabezas; con una, d_k = d
-            continue
-        layer = RelativeAttention(d, 1)
+        heads = d // d_k  # todas iguales: se mira la primera
+        layer = RelativeAttention(d, heads)
         with torch.no_grad():
-            layer.W_qkv.weight.copy_(torch.cat([W_q.T, W_k.T, torch.eye(d)]))
-            layer.W_r.weight.copy_(W_r.T)
-            layer.u.copy_(u[None])
-            layer.v.copy_(v[None])
+            W_v = torch.eye(d)
+            layer.W_qkv.weight.copy_(
+                torch.cat([W_q.T.repeat(heads, 1), W_k.T.repeat(heads, 1), W_v])
+            )
+            layer.W_r.weight.copy_(W_r.T.repeat(heads, 1))
+            layer.u.copy_(u)
+            layer.v.copy_(v)
             _, A = layer(X, torch.cat([memory, X], dim=1), need_weights=True)
         S = transformer_xl.SCORES.reference(X, memory, R, W_q, W_k, W_r, u, v)
         torch.testing.assert_close(torch.softmax(S, dim=-1), A[:, 0])
+        assert torch.equal(S.isneginf(), A[:, 0] == 0)
 
 
 def small_model(num_layers, memory_length):
@@ -134,20 +139,27 @@ def test_reading_with_enough_memory_is_reading_at_once():
     torch.testing.assert_close(pieces, whole)
 
 
-def test_reading_is_what_the_memory_of_the_library_does():
+def read_with_the_library(X, layers, length, limit):
     """Las mismas capas, leídas por `Memory`: la de cada una es lo que entró en ella."""
+    memory, found = Memory(limit), []
+    for h in X.split(length, dim=1):
+        for number, layer in enumerate(layers):
+            layer.memory = memory.states[number] if memory.length else h[:, :0]
+        h, memory, _ = memory.through(layers, h, None, False)
+        found.append(h)
+    return torch.cat(found, dim=1)
+
+
+def test_reading_is_what_the_memory_of_the_library_does():
     for X, parameters, length, limit in cases_of(transformer_xl.READ):
-        memory, found = Memory(limit), []
+        X.requires_grad_()
         layers = nn.ModuleList(Plain(P) for P in parameters)
-        for segment in X.split(length, dim=1):
-            h, past = segment, memory
-            for number, layer in enumerate(layers):
-                layer.memory = past.states[number] if past.length else segment[:, :0]
-            h, memory, _ = past.through(layers, h, None, False)
-            found.append(h)
+        expected = read_with_the_library(X, layers, length, limit)
         arguments = (transformer_xl.READ.reference, X, parameters, length, limit)
-        (expected,) = transformer_xl.READ.call(*arguments).values()
-        torch.testing.assert_close(torch.cat(found, dim=1), expected)
+        (found,) = transformer_xl.READ.call(*arguments).values()
+        torch.testing.assert_close(found, expected)
+        gradients = [torch.autograd.grad(H.square().sum(), X)[0] for H in (found, expected)]
+        torch.testing.assert_close(*gradients)
 
 
 class Plain(nn.Module):
