@@ -12,8 +12,6 @@ from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.primitives.positions import sinusoidal_positions
 from course_lib.primitives.relative_shift import relative_shift
 
-PerHead = Float[Tensor, "heads d_k"]
-
 
 class RelativeAttention(MultiHeadAttention):
     """Cambia las puntuaciones de `MultiHeadAttention`, y nada más.
