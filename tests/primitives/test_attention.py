@@ -211,6 +211,13 @@ def test_minus_infinity_in_the_bias_hides_a_key():
     assert_close(attention(Q, K, V, bias=bias), attention(Q, K, V, causal=True))
 
 
+def test_a_bias_is_also_causal_with_as_many_queries_as_keys():
+    Q, K, V = (torch.randn(4, 5) for _ in range(3))
+    bias = torch.randn(4, 4)
+    masked = attention(Q, K, V, bias=bias, mask=causal_mask(4))
+    assert_close(attention(Q, K, V, bias=bias, causal=True), masked)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no hay GPU")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
