@@ -114,7 +114,7 @@ class AdaptiveComputation(nn.Module):
             p = put(torch.zeros_like(total), places, self.probability(u))
             halts = active & ((total + p >= 1 - self.epsilon) | (n == self.max_steps))
             weights = torch.where(halts, 1 - total, p).masked_fill(~active, 0.0)
-            output = put(output, places, take(output, places) + _scale(new, take(weights, places)))
+            output = add(output, places, take(weights, places)[..., None] * new)
             states = put(states, places, new, where=active)
             remainders = torch.where(halts, weights, remainders)
             n_updates = n_updates + active
@@ -200,5 +200,13 @@ def put(
     return values if where is None else torch.where(where[..., None], values, X)
 
 
-def _scale(new: Tensor, weights: Tensor) -> Tensor:
-    return new * weights.to(new.dtype)[..., None]
+def add(
+    X: Float[Tensor, "batch t d"], places: Places, values: Float[Tensor, "..."]
+) -> Float[Tensor, "batch t d"]:
+    """X más esos valores en esas posiciones; sin gradiente, X cambia."""
+    values = values.to(X.dtype)
+    if places is None:
+        return X + values
+    flat = X.flatten(0, 1)
+    added = flat.index_add if torch.is_grad_enabled() else flat.index_add_
+    return added(0, places, values).view_as(X)

@@ -78,7 +78,13 @@ class TiedBlock:
         return tuple(self.caches)
 
     def _with_positions(self, states, places):
-        return take(states, places) + take(self.positions.expand_as(states), places)
+        if places is None:
+            return states + self.positions
+        # Una tabla común a todas las filas se lee por columnas, sin repetirla antes.
+        one_row = self.positions.ndim == 2
+        index = places % states.shape[1] if one_row else places
+        table = self.positions if one_row else self.positions.flatten(0, 1)
+        return take(states, places) + table.index_select(0, index)
 
     def _look(self, states, n, layout):
         if layout.places is None and self.caches is None:
