@@ -96,7 +96,7 @@ def _tied_projections(source):
     if "tie_projs" not in source.config:
         return source.setting("proj_share_all_but_first")
     options = ([False] + [True] * tails, [False] * (tails + 1))
-    return source.setting("tie_projs", *options)[-1] or not tails
+    return source.setting("tie_projs", *options)[-1]
 
 
 def _embedding(source, model):
