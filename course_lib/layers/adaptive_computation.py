@@ -63,7 +63,8 @@ class AdaptiveComputation(nn.Module):
     Errores:
         ValueError: si un tamaño no es positivo o ε no está en (0, 1).
 
-    Fuente: Graves (2016), §2; Dehghani et al. (2018), §2.2; capítulo `universal_transformer`.
+    Fuente: Graves (2016), §2; Dehghani et al. (2018), §2.2; ecuaciones `eq-act-halting`,
+    `eq-act-remainder` y `eq-act-output` del capítulo `universal_transformer`.
     """
 
     def __init__(

@@ -33,7 +33,8 @@ class TiedBlock:
         across: para un decodificador, su atención cruzada, las claves y los valores del origen y
             qué posiciones del origen se ven.
 
-    Fuente: Dehghani et al. (2018), §2.1; capítulo `universal_transformer`.
+    Fuente: Dehghani et al. (2018), §2.1; ecuación `eq-universal-step` del capítulo
+    `universal_transformer`.
     """
 
     def __init__(

@@ -79,7 +79,8 @@ def step_positions(
     Errores:
         ValueError: los de `sinusoidal_positions`, y si step no es al menos 1.
 
-    Fuente: Dehghani et al. (2018), §2.1.
+    Fuente: Dehghani et al. (2018), §2.1; ecuación `eq-universal-positions` del capítulo
+    `universal_transformer`.
     """
     if step < 1:
         raise ValueError(f"step: los pasos se cuentan desde 1 y llegó {step}.")

@@ -146,7 +146,7 @@ class PonderLoss(TranslationLoss):
     Errores:
         ValueError: si τ es negativo.
 
-    Fuente: Graves (2016), §2.1; capítulo `universal_transformer`.
+    Fuente: Graves (2016), §2.1; ecuación `eq-ponder-cost` del capítulo `universal_transformer`.
     """
 
     ponder_weight: float = 0.01
