@@ -21,8 +21,8 @@ def _randn(rng, *shape, scale=1.0):
     return scale * torch.randn(shape, generator=rng)
 
 
-def _between(rng, low, high, *shape, dtype=torch.float32):
-    return low + (high - low) * torch.rand(shape, generator=rng, dtype=dtype)
+def _between(rng, low, high, *shape):
+    return low + (high - low) * torch.rand(shape, generator=rng)
 
 
 def _whole(rng, low, high):
@@ -88,6 +88,21 @@ def _encodings_of_the_sum(length, num_steps, d_model):
     return table[torch.arange(1, num_steps + 1)[:, None] + torch.arange(1, length + 1)]
 
 
+def _encodings_own(scale):
+    """Con otra escala de frecuencias: `scale(columna par, d_model)` es el exponente."""
+
+    def implementation(length, num_steps, d_model):
+        exponents = scale(torch.arange(0, d_model, 2), d_model)
+
+        def encode(size):
+            angles = torch.arange(1, size + 1)[:, None] / 10_000**exponents
+            return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
+
+        return encode(length) + encode(num_steps)[:, None]
+
+    return implementation
+
+
 STEP_ENCODINGS = Exercise(
     name="universal_transformer.step_encodings",
     points=1,
@@ -120,6 +135,21 @@ STEP_ENCODINGS = Exercise(
             "only_steps",
             _encodings_joined(lambda position, step: step),
             "todas las posiciones reciben lo mismo: falta sumar la codificación de la posición",
+        ),
+        Misconception(
+            "not_aligned",
+            lambda length, num_steps, d_model: (
+                sinusoidal_positions(length, d_model, start=1)
+                + sinusoidal_positions(num_steps, d_model, start=1)
+            ),
+            "sumas dos tablas sin alinearlas, fila con fila: cada paso va con todas las "
+            "posiciones. A la de los pasos le falta un eje",
+            raises=RuntimeError,
+        ),
+        Misconception(
+            "half_exponent",
+            _encodings_own(lambda even, d_model: even / 2 / d_model),
+            "el exponente se quedó en j/d: el par de columnas 2j, 2j + 1 lleva 2j/d",
         ),
         Misconception(
             "product",
@@ -206,12 +236,13 @@ _halting = _halting_with()
 
 def _halting_cases(rng):
     def draw(low, high, size):
-        return _between(rng, low, high, size, dtype=torch.float64)
+        return _between(rng, low, high, size)
 
-    exact = torch.tensor([[0.5, 0.25, 0.5, 0.5], [0.25, 0.5, 0.5, 0.25]], dtype=torch.float64)
+    exact = torch.tensor([[0.5, 0.25, 0.5, 0.5], [0.25, 0.5, 0.5, 0.25]])
     first, gap = draw(0.3, 0.6, 1), draw(0.991, 0.999, 1)
+    n = _whole(rng, 3, 6)  # con el paso n se pasa de 1; con el anterior no se llega a 0.99
     return [
-        (draw(0.15, 0.4, 8), 0.01),
+        (draw(1.02 / n, 1.2 / n, 8), 0.01),
         (exact[_whole(rng, 0, 2)], 0.25),
         (torch.cat((draw(0.991, 0.999, 1), draw(0.2, 0.9, 3))), 0.01),
         (draw(0.02, 0.2, 4), 0.01),
@@ -244,12 +275,26 @@ def _reordered(order):
     return implementation
 
 
+def _halting_nothing_reached(p, epsilon):
+    """Busca el primer True donde no hay ninguno: argmax da el primer paso."""
+    reached = _stop(p, epsilon)[2]
+    return _halting(p, epsilon) if reached else (_put_at(_cut(p, 1), 1, 1.0), 1, 1.0)
+
+
+def _halting_to_the_threshold(p, epsilon):
+    weights, n, left = _halting(p, epsilon)
+    return _put_at(weights, n, left - epsilon), n, left - epsilon
+
+
+def _halting_or_nothing(p, epsilon):
+    return _halting(p, epsilon) if _stop(p, epsilon)[2] else None
+
+
 HALTING = Exercise(
     name="universal_transformer.halting",
     points=2,
     reference=_halting,
     cases=_halting_cases,
-    tolerance=1e-9,
     misconceptions=(
         Misconception(
             "strict",
@@ -344,6 +389,39 @@ HALTING = Exercise(
             ),
             "cuando se acaban los pasos, el último conserva su p y R se queda sin usar: ese paso "
             "también es de parada, así que pesa lo que faltaba antes de él",
+        ),
+        Misconception(
+            "cut_off_rest_after",
+            _halting_with(
+                weights=lambda p, n, left, reached: _put_at(
+                    _cut(p, n), n, left if reached else 1 - _sum_to(p, n)
+                ),
+                remainder=lambda p, n, left, reached: left if reached else 1 - _sum_to(p, n),
+            ),
+            "cuando se acaban los pasos, el bucle ya sumó la p del último, y el resto sale de "
+            "menos: en el último paso posible hay que parar antes de sumarla",
+        ),
+        Misconception(
+            "nothing_at_the_limit",
+            _halting_or_nothing,
+            "si los pasos se acaban sin llegar al umbral, tu función no devuelve nada: en el "
+            "último paso posible también se para",
+        ),
+        Misconception(
+            "first_when_none",
+            _halting_nothing_reached,
+            "si ningún paso llega al umbral, paras en el primero: argmax sobre una fila sin "
+            "ningún True da 0. En ese caso se para en el último",
+        ),
+        Misconception(
+            "rest_to_the_threshold",
+            _halting_to_the_threshold,
+            "el resto es lo que falta para 1, no para 1 − ε: el umbral solo decide cuándo se para",
+        ),
+        Misconception(
+            "everything_to_the_last",
+            _halting_with(weights=lambda p, n, left, reached: _put_at(torch.zeros_like(p), n, 1.0)),
+            "das todo el peso al paso de la parada; los anteriores pesan su p, y él, lo que queda",
         ),
         Misconception(
             "counts_from_zero",
@@ -441,6 +519,20 @@ def _mixture_last_state(states, p, epsilon):
     )
 
 
+def _mixture_rest_to_the_last(states, p, epsilon):
+    """Lo que falta se da al último estado de la lista, no al de la parada de cada una."""
+    faulty = _mixture_with(weigh=lambda last, total, p_n, active: p_n * active)
+    rest = 1 - faulty(torch.ones_like(states), p, epsilon)
+    return faulty(states, p, epsilon) + rest * states[-1]
+
+
+def _mixture_to_the_threshold(states, p, epsilon):
+    def weigh(last, total, p_n, active):
+        return torch.where(last, 1 - epsilon - total, p_n) * active
+
+    return _mixture_with(weigh=weigh)(states, p, epsilon)
+
+
 REMAINDER_BUG = Exercise(
     name="universal_transformer.remainder_bug",
     points=1,
@@ -504,6 +596,31 @@ REMAINDER_BUG = Exercise(
             _mixture_normalised,
             "divides por la suma de los pesos: ya suman 1, pero no son los de Graves, que deja a "
             "los pasos anteriores con su p y da al último lo que falta",
+        ),
+        Misconception(
+            "clipped",
+            _mixture_with(
+                weigh=lambda last, total, p, active: torch.minimum(p, 1 - total) * active
+            ),
+            "recortas p para que la suma no pase de 1, y así quien se pasa queda bien; quien para "
+            "sin llegar a 1 se queda corto: el resto también puede ser mayor que p",
+        ),
+        Misconception(
+            "rest_to_the_last_state",
+            _mixture_rest_to_the_last,
+            "das lo que falta al último estado de la lista; le toca al estado del paso en que cada "
+            "posición para",
+        ),
+        Misconception(
+            "rest_to_the_threshold",
+            _mixture_to_the_threshold,
+            "el resto es lo que falta para 1, no para 1 − ε: el umbral solo decide cuándo se para",
+        ),
+        Misconception(
+            "weights_detached",
+            lambda states, p, epsilon: _mixture(states, p.detach(), epsilon),
+            "los valores son correctos, pero el gradiente no pasa por las p (¿.item(), .detach()?):"
+            " la unidad de parada no aprendería",
         ),
         Misconception(
             "interpolation",
@@ -599,15 +716,17 @@ def _adaptive_cases(rng):
         w = _randn(rng, d, scale=spread)
         return (_randn(rng, batch, t, d), *matrices, w, torch.tensor(b), max_steps, epsilon)
 
-    apart = draw(2, 3, 4, 1.0, 0.0, 4, 0.1)
+    apart = draw(2, 3, 4, 1.0, 0.0, 2, 0.1)
     x, w = apart[0], apart[3]
     x *= 0.1
-    x += torch.tensor([6.0, -6.0])[:, None, None] * w / w.square().sum()  # una fila para ya
+    x += (
+        torch.tensor([6.0, -6.0])[:, None, None] * w / w.square().sum()
+    )  # una fila para ya; la otra, no llega
     return [
         apart,
-        draw(2, 5, 4, 2.0, -0.5, 6, 0.01),
-        draw(1, 3, 2, 0.0, 0.0, 3, 0.5),  # p = 0.5 en todas: justo 1 − ε
-        draw(3, 4, 3, 0.5, -2.5, 3, 0.01),
+        draw(2, 5, 4, 2.0, -0.5, 4, 0.01),
+        draw(1, 4, 3, 0.5, -2.5, 2, 0.01),  # nadie llega
+        draw(1, 3, 2, 0.0, 0.0, 2, 0.5),  # p = 0.5 en todas: justo 1 − ε
     ]
 
 
@@ -646,6 +765,45 @@ def _detached_rest(last, total, p, active):
     return torch.where(last, (1 - total).detach(), p) * active
 
 
+def _adaptive_asks_the_input(x, block, halting, max_steps, epsilon):
+    return _adaptive(x, block, lambda state: halting(x), max_steps, epsilon)
+
+
+def _adaptive_steps(extra):
+    def implementation(x, block, halting, max_steps, epsilon):
+        return _adaptive(x, block, halting, max_steps + extra, epsilon)
+
+    return implementation
+
+
+def _adaptive_early(weighs_the_new):
+    """Marca las que paran antes de copiar: su último paso no llega a su estado."""
+
+    def implementation(x, block, halting, max_steps, epsilon):
+        state, output = x, torch.zeros_like(x)
+        total, left = torch.zeros_like(x[..., 0]), torch.zeros_like(x[..., 0])
+        steps, active = torch.zeros_like(total).long(), torch.ones_like(total, dtype=torch.bool)
+        for n in range(1, max_steps + 1):
+            p, new = halting(state), block(state)
+            last = active & (_reaches(total, p, 1 - epsilon) | (n == max_steps))
+            weight = _by_graves(last, total, p, active)[..., None]
+            steps, left = steps + active, torch.where(last, 1 - total, left)
+            total, active = total + p * active, active & ~last
+            state = _new_if_active(new, state, active)
+            output = output + weight * (new if weighs_the_new else state)
+        return output, steps, left
+
+    return implementation
+
+
+def _adaptive_in_place(x, block, halting, max_steps, epsilon):
+    def keep(new, old, active):
+        old[active] = new[active]
+        return old
+
+    return _loop_with(keep=keep)(x.clone(), block, halting, max_steps, epsilon)
+
+
 ADAPTIVE_LOOP = Exercise(
     name="universal_transformer.adaptive_loop",
     points=3,
@@ -660,6 +818,39 @@ ADAPTIVE_LOOP = Exercise(
             _loop_with(keep=lambda new, old, active: new),
             "quien ya paró sigue transformándose, y sus vecinas lo notan, porque el bloque mezcla "
             "posiciones: el estado de quien paró se copia tal cual",
+        ),
+        Misconception(
+            "halted_to_zero",
+            _loop_with(keep=lambda new, old, active: new * active[..., None]),
+            "el estado de quien ya paró se vuelve cero, y sus vecinas lo notan: se conserva",
+        ),
+        Misconception(
+            "last_step_lost",
+            _adaptive_early(weighs_the_new=False),
+            "a quien para en este paso ya no le aplicas el bloque: primero se transforma y se "
+            "suma, y después deja de estar activa",
+        ),
+        Misconception(
+            "last_state_not_kept",
+            _adaptive_early(weighs_the_new=True),
+            "la que para se queda con el estado de antes de su último paso, y sus vecinas miran "
+            "ese: se copia el último, ya transformado",
+        ),
+        Misconception(
+            "asks_the_input",
+            _adaptive_asks_the_input,
+            "preguntas siempre con x, y así p no cambia nunca: en cada paso se pregunta con el "
+            "estado de ese momento",
+        ),
+        Misconception(
+            "one_step_more",
+            _adaptive_steps(1),
+            "das un paso de más: max_steps cuenta todos, y en el último ya paran todas",
+        ),
+        Misconception(
+            "one_step_less",
+            _adaptive_steps(-1),
+            "paras a todas un paso antes de max_steps: ¿empieza tu cuenta en 0 o en 1?",
         ),
         Misconception(
             "asks_after",
@@ -689,6 +880,11 @@ ADAPTIVE_LOOP = Exercise(
             _adaptive_mixture_back,
             "al bloque le devuelves la mezcla acumulada; en cada paso entra el estado del "
             "anterior, y la mezcla se lleva aparte",
+        ),
+        Misconception(
+            "last_weighs_nothing",
+            _loop_with(weigh=lambda last, total, p, active: torch.where(last, 0.0, p * active)),
+            "el paso de la parada no pesa nada en tu mezcla: es el que pesa el resto",
         ),
         Misconception(
             "remainder_forgotten",
@@ -726,11 +922,6 @@ ADAPTIVE_LOOP = Exercise(
             "cuenta, y esa es la gracia",
         ),
         Misconception(
-            "everyone_waits_for_the_batch",
-            _loop_with(together=lambda reached: reached.all().expand_as(reached)),
-            "nadie para hasta que todo el lote llega al umbral; cada posición para por su cuenta",
-        ),
-        Misconception(
             "first_stops_all",
             _loop_with(together=lambda reached: reached.any().expand_as(reached)),
             "en cuanto para una, paran todas: cada posición sigue hasta su propio umbral, y el "
@@ -758,10 +949,22 @@ ADAPTIVE_LOOP = Exercise(
             "también cuenta",
         ),
         Misconception(
+            "n_and_r_exchanged",
+            _adaptive_result(lambda output, steps, left: (output, left, steps)),
+            "devuelves R antes que N: el orden pedido es salida, N, R",
+        ),
+        Misconception(
             "left_over",
             _loop_with(remainder=lambda total, p: 1 - total - p),
             "la mezcla es correcta, pero el resto que devuelves descuenta también la p del paso de "
             "la parada",
+        ),
+        Misconception(
+            "in_place",
+            _adaptive_in_place,
+            "los valores son correctos y el gradiente no se puede calcular: escribes sobre un "
+            "estado que el bloque ya usó. Crea uno nuevo en cada paso, con torch.where",
+            raises=RuntimeError,
         ),
         Misconception(
             "weights_detached",
@@ -842,6 +1045,17 @@ def _ponder_only_real_sum(cost, real):
     return (cost * real).sum()
 
 
+def _ponder_past_the_end(p, real, epsilon):
+    """Sin el último paso forzado, quien no llega parece dar uno más de los que hay."""
+    going = p.cumsum(0) < 1 - epsilon
+    return (2 + ((1 - p) * going).sum(0))[real].mean()
+
+
+def _ponder_rest_after_the_end(p, real, epsilon):
+    going = p.cumsum(0) < 1 - epsilon
+    return (1 + going[:-1].sum(0) + 1 - (p * going).sum(0))[real].mean()
+
+
 PONDER_BUG = Exercise(
     name="universal_transformer.ponder_bug",
     points=1,
@@ -899,6 +1113,18 @@ PONDER_BUG = Exercise(
             "counts_from_zero",
             _ponder_with(lambda n, before, p: n - before),
             "N cuenta un paso de menos: el de la parada también cuesta",
+        ),
+        Misconception(
+            "past_the_end",
+            _ponder_past_the_end,
+            "a quien se queda sin pasos le cuentas uno más de los que hay, y su resto sale de "
+            "menos: en el último paso posible se para siempre",
+        ),
+        Misconception(
+            "rest_after_the_end",
+            _ponder_rest_after_the_end,
+            "a quien se queda sin pasos le restas también la última p: su resto, como el de "
+            "todos, es lo que faltaba antes del paso en que para",
         ),
         Misconception(
             "counts_padding",
@@ -977,11 +1203,17 @@ def _real_mean(p, real):
 
 def _mean_of_the_past(p, real):
     """La media de las anteriores, sin la propia; la primera no tiene ninguna."""
-    return torch.where(real, _mean_so_far(p.roll(1, 1), real.roll(1, 1) & real), 0.0)
+    own = p * real
+    return torch.where(real, (own.cumsum(1) - own) / (real.cumsum(1) - 1).clamp(min=1), 0.0)
 
 
 def _by_place(p, real):
     return (p * real).cumsum(1) / torch.arange(1, p.shape[1] + 1)
+
+
+def _undefined_mean(p, real):
+    """0/0 en el relleno de delante."""
+    return (p * real).cumsum(1) / real.cumsum(1)
 
 
 SHARED_BUG = Exercise(
@@ -1022,6 +1254,39 @@ SHARED_BUG = Exercise(
             "padding_votes_everywhere",
             lambda p, real: _mean_so_far(p, torch.ones_like(real)),
             "el futuro ya no vota; el relleno sí, y además conserva una probabilidad: en él va 0",
+        ),
+        Misconception(
+            "undefined_before_the_sentence",
+            _undefined_mean,
+            "delante de la frase no ha votado nadie, y 0/0 es NaN; y en el relleno de detrás queda "
+            "la media de lo anterior. En los dos va 0",
+        ),
+        Misconception(
+            "nan_times_zero",
+            lambda p, real: _undefined_mean(p, real) * real,
+            "delante de la frase 0/0 es NaN, y NaN por 0 sigue siendo NaN: no lo borres "
+            "multiplicando, elige con torch.where",
+        ),
+        Misconception(
+            "one_in_padding",
+            lambda p, real: torch.where(real, _mean_so_far(p, real), 1.0),
+            "en el relleno pones 1, para que pare enseguida; se pide 0: no se calcula ni un paso",
+        ),
+        Misconception(
+            "own_p_in_padding",
+            lambda p, real: torch.where(real, _mean_so_far(p, real), p),
+            "las posiciones reales están bien; el relleno conserva su p, y va 0",
+        ),
+        Misconception(
+            "mask_inverted",
+            lambda p, real: _shared(p, ~real),
+            "la máscara está al revés: votan solo los lugares de relleno. True es lo real",
+        ),
+        Misconception(
+            "mean_of_the_batch",
+            lambda p, real: p[real].mean().expand_as(p),
+            "p[real] junta las posiciones de todas las frases del lote: cada frase decide sola, y "
+            "cada posición, con las que van hasta ella",
         ),
         Misconception(
             "divides_by_place",
@@ -1173,6 +1438,31 @@ def _everyone_moves(state, active, block):
     return block(state, state)
 
 
+def _whole_rows(state, active, block):
+    new = state.clone()
+    for row, who in enumerate(active):
+        if who.any():
+            new[row, who] = block(state[row], state[row])[who]
+    return new
+
+
+def _padded_gather(state, active, block):
+    """Reúne en cada fila tantas como en la que más tiene; a las demás les sobran lugares."""
+    most = int(active.sum(1).max())
+    places = (
+        (~active).long().argsort(dim=1, stable=True)[:, :most, None].expand(-1, -1, state.shape[-1])
+    )
+    new = state.scatter(1, places, block(state.gather(1, places), state))
+    return torch.where(active[..., None], new, state)
+
+
+def _arguments_exchanged(state, active, block):
+    new = state.clone()
+    for row, who in enumerate(active):
+        new[row, who] = block(state[row], state[row, who])
+    return new
+
+
 ACTIVE_ONLY = Exercise(
     name="universal_transformer.active_only",
     points=2,
@@ -1187,6 +1477,18 @@ ACTIVE_ONLY = Exercise(
             _computes_all,
             "el resultado es correcto y no ahorras nada: calculas todas las posiciones y descartas "
             "las que ya pararon. Pásale a block solo las activas",
+        ),
+        Misconception(
+            "whole_rows",
+            _whole_rows,
+            "te saltas las frases en que ya pararon todas, pero en las demás calculas la fila "
+            "entera: pásale a block solo sus posiciones activas",
+        ),
+        Misconception(
+            "padded_gather",
+            _padded_gather,
+            "reúnes el mismo número de posiciones en todas las frases, y donde hay menos activas "
+            "calculas de más: es lo que se hace en una GPU, pero aquí van solo las activas",
         ),
         Misconception(
             "mask_inverted_after_computing",
@@ -1204,6 +1506,24 @@ ACTIVE_ONLY = Exercise(
             _row_by_row(lambda row, who, block: block(row[who], row[who])),
             "las que pararon desaparecieron del contexto: ya no preguntan, pero las activas las "
             "siguen mirando. El contexto es la fila entera",
+        ),
+        Misconception(
+            "halted_zero_in_context",
+            _row_by_row(lambda row, who, block: block(row[who], row * who[:, None])),
+            "en el contexto, las que pararon valen cero; conservan su estado, y las activas las "
+            "siguen mirando",
+        ),
+        Misconception(
+            "adds",
+            _row_by_row(lambda row, who, block: row[who] + block(row[who], row)),
+            "sumas al estado lo que da block, que ya es el estado nuevo: se sustituye",
+        ),
+        Misconception(
+            "arguments_exchanged",
+            _arguments_exchanged,
+            "los argumentos de block están cambiados: primero quienes preguntan, las activas, y "
+            "después a quienes miran, la fila entera",
+            raises=RuntimeError,
         ),
         Misconception(
             "inverted",
