@@ -1,4 +1,4 @@
-"""La medición del traductor es el propio capítulo: sus celdas marcadas bastan, y dan las cifras."""
+"""Las mediciones que son un capítulo: sus celdas marcadas bastan, y dejan las cifras."""
 
 import ast
 import builtins
@@ -8,17 +8,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+CHAPTERS = {"translator": "figures", "universal_transformer": "scores"}
 
 
 @pytest.fixture
 def measured(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
-    return importlib.import_module("benchmarks.translator").measured_cells()
+    return importlib.import_module("benchmarks._chapter").measured_cells
 
 
-def test_the_measured_cells_define_all_they_use(measured):
+@pytest.mark.parametrize("topic", CHAPTERS)
+def test_the_measured_cells_define_all_they_use(measured, topic):
     """Si una celda marcada usa un nombre de otra sin marcar, la medición no puede ejecutarse."""
-    tree = ast.parse("\n".join(measured))
+    tree = ast.parse("\n".join(measured(topic)))
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     known = {node.id for node in names if isinstance(node.ctx, ast.Store)} | set(dir(builtins))
     known |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
@@ -31,7 +33,8 @@ def imports(node):
     return node.names if isinstance(node, ast.Import | ast.ImportFrom) else ()
 
 
-def test_they_train_and_leave_the_figures(measured):
-    code = "\n".join(measured)
-    assert code.count("train(\n    model") == 1 and "figures = {" in code
+@pytest.mark.parametrize(("topic", "figures"), CHAPTERS.items())
+def test_they_train_and_leave_the_figures(measured, topic, figures):
+    code = "\n".join(measured(topic))
+    assert code.count("train(\n") == 1 and f"\n{figures} = {{" in code
     assert "SEED =" not in code
