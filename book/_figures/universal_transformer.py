@@ -6,9 +6,9 @@ from book._figures.kit import Figure
 
 # Los del capítulo: las probabilidades de parada de una posición, paso a paso.
 HALTING = (0.3, 0.4, 0.5)
-# Cuántas veces se transforma cada columna de una suma con un acarreo que viaja.
-COLUMNS = ("8+7", "4+5", "9+0", "1+3", "2+2", "6+0")
-UPDATES = (1, 2, 4, 2, 1, 1)
+# 690948 + 26057, las unidades delante; cada columna, un paso más de las que debe mirar atrás.
+COLUMNS = ("8+7", "4+5", "9+0", "0+6", "9+2", "6+0")
+UPDATES = (1, 2, 3, 4, 2, 2)
 
 
 def universal_block() -> Figure:
@@ -45,7 +45,7 @@ def act_accumulation() -> Figure:
     fig = Figure(
         "act_accumulation",
         title="Una posición acumula probabilidad hasta detenerse",
-        desc="Tres barras, una por paso, avanzan hacia una línea en uno menos épsilon. La primera "
+        desc="Tres barras, una por paso, avanzan hacia una línea que está cerca de uno. La primera "
         "llega a 0.3 y la segunda a 0.7. La tercera pasaría de la línea: la posición se detiene, y "
         "ese paso no pesa su probabilidad, 0.5, sino el resto, 0.3. Los tres pesos suman uno.",
         height=348,
@@ -91,8 +91,8 @@ def act_active() -> Figure:
         "act_active",
         title="Quién sigue activo en cada paso",
         desc="Una cuadrícula con seis columnas de una suma y cuatro pasos. En el primer paso todas "
-        "las posiciones se calculan; en el segundo, tres; en el tercero y el cuarto, una sola, la "
-        "columna cuyo acarreo viene de más lejos. Las demás, rayadas, se detuvieron y no cuestan.",
+        "las posiciones se calculan; en el segundo, cinco; en el tercero, dos; en el cuarto, una: "
+        "la columna cuyo acarreo viene de más lejos. Las rayadas se detuvieron y no cuestan.",
         height=318,
     )
     left, top, cell = 92, 60, (60, 40)
@@ -111,7 +111,7 @@ def act_active() -> Figure:
     for i, updates in enumerate(UPDATES):
         x = left + cell[0] * (i + 0.5)
         fig.text(x, box.bottom + 16, f"$N$ = {updates}", size=fig.small)
-    fig.text(box.cx, 18, "una suma por columnas, las unidades delante", size=fig.small)
+    fig.text(box.cx, 18, "690948 + 26057 por columnas, las unidades delante", size=fig.small)
     for x, note in ((92, "▶ sigue"), (196, "■ se detiene"), (374, "rayado: ni se calcula")):
         fig.text(x, 264, note, size=fig.small)
     computed, dense = sum(UPDATES), steps * len(UPDATES)

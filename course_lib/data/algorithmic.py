@@ -112,7 +112,7 @@ def column_sums(columns: Tokens) -> Tokens:
 def _digits(count: int, length: int, generator: Generator) -> Tokens:
     if count < 1 or length < 1:
         raise ValueError(
-            f"Se esperaban count y length positivos y llegaron count = {count}, length = {length}."
+            f"Se esperaban `count` y `length` positivos y llegaron {count} y {length}."
         )
     return torch.randint(10, (count, length), generator=generator)
 

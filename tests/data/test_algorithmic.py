@@ -96,7 +96,7 @@ def test_the_same_seed_gives_the_same_examples():
 @pytest.mark.parametrize("task", [copy, reverse, addition])
 @pytest.mark.parametrize("size", [(0, 3), (3, 0), (-1, 3)])
 def test_sizes_that_make_no_sense_are_refused_in_spanish(task, size):
-    with pytest.raises(ValueError, match=f"count = {size[0]}, length = {size[1]}"):
+    with pytest.raises(ValueError, match=f"llegaron {size[0]} y {size[1]}"):
         task(*size, generator=generator())
 
 
