@@ -1,0 +1,51 @@
+"""Los números de los diagramas del Universal Transformer salen de la biblioteca."""
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+import torch
+
+from book._figures import universal_transformer as drawing
+from course_lib.data.algorithmic import lookback
+from course_lib.layers.adaptive_computation import AdaptiveComputation
+
+ROOT = Path(__file__).parents[2]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts_of(name: str) -> str:
+    root = ET.parse(ROOT / "book" / "_figures" / f"{name}.svg").getroot()
+    return "\n".join("".join(text.itertext()) for text in root.iter(f"{SVG}text"))
+
+
+def test_the_accumulated_weights_are_those_of_the_library():
+    p = torch.tensor(drawing.HALTING, dtype=torch.float64)
+    act = AdaptiveComputation(1, max_steps=len(p)).double()
+    with torch.no_grad():
+        act.halting.weight.fill_(1.0)
+        act.halting.bias.zero_()
+
+    def follow(states, n, places):
+        """El estado n es un vector con un uno en el lugar n: la mezcla son los pesos."""
+        return p[n - 1].logit().expand(1, 1, 1), torch.full_like(states, 10.0 ** (n - 1))
+
+    found = act(torch.zeros(1, 1, 1, dtype=torch.float64), follow)
+    weights = [*drawing.HALTING[:-1], found.remainders.item()]
+    mixed = sum(w * 10.0**i for i, w in enumerate(weights))
+    assert found.states.item() == pytest.approx(mixed)
+    text = texts_of("act_accumulation")
+    assert "pesos: " + " + ".join(f"{w:.1f}" for w in weights) + " = 1" in text
+    steps, rest = found.n_updates.item(), found.remainders.item()
+    assert f"{steps} + {rest:.1f}" in text
+
+
+def test_each_column_takes_one_step_more_than_it_has_to_look_back():
+    pairs = [tuple(map(int, re.findall(r"\d", column))) for column in drawing.COLUMNS]
+    columns = torch.tensor([[1 + 10 * a + b for a, b in pairs]])
+    assert [n - 1 for n in drawing.UPDATES] == lookback(columns)[0].tolist()
+    text = texts_of("act_active")
+    assert f"se calculan {sum(drawing.UPDATES)} casillas de {4 * len(pairs)}" in text
+    numbers = [int("".join(str(pair[i]) for pair in reversed(pairs))) for i in (0, 1)]
+    assert f"{numbers[0]} + {numbers[1]} por columnas" in text
