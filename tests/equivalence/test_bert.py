@@ -242,6 +242,16 @@ def test_an_encoder_may_come_without_summary(folder):
         load_bert(saved.path)
 
 
+def test_a_declared_task_must_come(folder):
+    """Sin la oración siguiente, una carpeta que la declara está incompleta."""
+    saved = folder()
+    for name in ("weight", "bias"):
+        del saved.tensors[f"cls.seq_relationship.{name}"]
+    with pytest.raises(ValueError, match=r"falta el tensor «cls\.seq_relationship\.weight»"):
+        load_bert(saved.save())
+    assert load_bert(saved.save(architectures=["BertForMaskedLM"])).next_sentence is None
+
+
 def test_a_masked_language_model_with_more_is_read_whole(folder):
     """Como los publicados: dicen BertForMaskedLM y traen también la oración siguiente."""
     saved = folder()
