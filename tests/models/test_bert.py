@@ -231,6 +231,14 @@ def test_dropout_falls_where_bert_has_it():
         assert HEADS[name](tiny(dropout=0.5, head_dropout=0.0)).dropout.p == 0.0
 
 
+@pytest.mark.parametrize("name", ["clases", "opciones", "etiquetas"])
+def test_the_head_reads_through_its_dropout(name):
+    model, (ids, _) = build(HEADS[name], head_dropout=0.5).train(), batch([7])
+    ids = ids[None] if name == "opciones" else ids
+    assert not torch.equal(model(ids), model(ids))
+    assert torch.equal(model.eval()(ids), model(ids))
+
+
 def test_the_norms_have_the_epsilon_of_the_config():
     model = BertForPreTraining(tiny(eps=0.25))
     norms = [m for m in model.modules() if isinstance(m, nn.LayerNorm)]
@@ -288,8 +296,11 @@ def test_each_choice_is_read_on_its_own():
     assert scores.shape == (2, 3)
     one_by_one = [model(*(X[i : i + 1, None] for X in (ids, segments))) for i in range(6)]
     assert_close(scores.flatten(), torch.stack(one_by_one).flatten(), **EXACT)
-    shown = (ids != 0).view(2, 3, 6)
-    assert_close(model(ids.view(2, 3, 6), segments.view(2, 3, 6), visible=shown), scores)
+    shown = torch.arange(6) < torch.tensor([5, 4, 3, 3, 2, 1])[:, None]
+    hidden = model(ids.view(2, 3, 6), segments.view(2, 3, 6), visible=shown.view(2, 3, 6))
+    fewer = ids.masked_fill(~shown, 0).view(2, 3, 6)
+    assert_close(hidden, model(fewer, segments.view(2, 3, 6)), **EXACT)
+    assert not torch.allclose(hidden, scores)
 
 
 @pytest.mark.parametrize("name", HEADS)
