@@ -96,7 +96,8 @@ class AdaptiveComputation(nn.Module):
             x: los estados iniciales, `[batch, t, d_model]`.
             step: `step(states, n, places) -> (u, s)`, el paso n: de todos los estados, lo que
                 entra y lo que sale en las posiciones que pide `places` (sus índices en los
-                estados aplanados, y entonces u y s son `[n, d_model]`); con None, en todas.
+                estados aplanados, y entonces u y s son `[n, d_model]`); con None, en todas. Sin
+                gradiente, `states` cambia después: quien lo guarde ha de copiarlo.
             visible: True donde hay algo; el relleno ni se calcula ni cuenta.
 
         Errores:
@@ -150,7 +151,7 @@ class FixedComputation(nn.Module):
         active = real_positions(x, visible)
         places = to_compute(active, self.gather_below)
         states = x.clone()
-        for n in range(1, self.max_steps + 1):
+        for n in range(1, 1 + (self.max_steps if active.any() else 0)):
             states = put(states, places, step(states, n, places)[1])
         n_updates = self.max_steps * active.long()
         ponder_cost = n_updates.to(torch.promote_types(x.dtype, torch.float32))

@@ -317,6 +317,35 @@ def test_padding_neither_computes_nor_counts(gather_below):
         assert spy.asked == [[0, 1, 3], [1, 3], [1]], "el relleno se calcula"
 
 
+@pytest.mark.parametrize("adaptive", [True, False])
+@pytest.mark.parametrize("gradient", [True, False])
+@pytest.mark.parametrize("gather_below", [NEVER, ALWAYS])
+def test_a_batch_of_nothing_but_padding(adaptive, gradient, gather_below):
+    model = make_encoder(adaptive=adaptive)
+    model.computation.gather_below = gather_below
+    x, visible = torch.randn(2, 5, D, dtype=torch.float64), torch.zeros(2, 5, dtype=torch.bool)
+    with torch.set_grad_enabled(gradient):
+        found = model(x, visible=visible)
+    assert not found.states.any() and not found.ponder_cost.any() and not found.n_updates.any()
+    assert found.mean_ponder_cost == 0
+
+
+@pytest.mark.parametrize("gather_below", [NEVER, 0.6, ALWAYS])
+@pytest.mark.parametrize("gradient", [True, False])
+def test_the_input_is_left_as_it_was(gradient, gather_below):
+    """Sin gradiente los estados se escriben en su sitio, que no puede ser el de la entrada."""
+    model = make_encoder(6)
+    model.computation.gather_below = gather_below
+    x = torch.randn(6, 3, D, dtype=torch.float64)
+    for X in (x, x.transpose(0, 1), x[:, :1].expand(6, 3, D)):
+        before = X.clone()
+        with torch.set_grad_enabled(gradient):
+            found = model(X)
+        assert torch.equal(X, before), "se escribió en la entrada"
+        assert_close(found.states, model(before).states, **EXACT)
+        assert_close(found.last_states, model(before).last_states, **EXACT)
+
+
 @pytest.mark.parametrize("gather_below", [NEVER, 0.6, ALWAYS])
 def test_what_is_in_the_padding_changes_nothing(gather_below):
     model, visible = make_encoder(), torch.arange(6) < torch.tensor([[6], [4], [1], [0]])
