@@ -207,7 +207,9 @@ class StepKeys:
         if self.norm is None:
             return KV + (shift + self.b).to(KV.dtype)
         z = select_rows(self.z, rows) + step
-        scale = torch.rsqrt(z.square().mean(-1, keepdim=True) + self.norm.eps)
+        # Como hacen las normalizaciones: en float16, el cuadrado de 256 ya no cabe.
+        wide = z.to(torch.promote_types(z.dtype, torch.float32))
+        scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.norm.eps)
         return ((KV + shift) * scale + self.b).to(KV.dtype)
 
     def _centre(self, z):
