@@ -84,7 +84,8 @@ class AdaptiveEmbedding(nn.Module):
         x = self.tables[0].weight.new_zeros(*token_ids.shape, self.d_model)
         for c, (low, high) in enumerate(pairwise(self.ends)):
             here = (token_ids >= low) & (token_ids < high)
-            x[here] = self._look_up(c, token_ids[here] - low)
+            # Con autocast, lo proyectado llega en 16 bits.
+            x[here] = self._look_up(c, token_ids[here] - low).to(x.dtype)
         return x
 
     def _look_up(self, c, token_ids):
@@ -142,15 +143,15 @@ class AdaptiveSoftmax(nn.Module):
             return self._scores(0, h, embedding)
         head, tails = self._head(h, embedding)
         rest = [
-            log_group + F.log_softmax(self._scores(c, h, embedding), dim=-1)
+            log_group + _log_softmax(self._scores(c, h, embedding))
             for c, log_group in enumerate(tails.split(1, dim=-1), start=1)
         ]
-        return torch.cat([head, *rest], dim=-1)
+        return torch.cat([head, *rest], dim=-1).to(h.dtype)
 
     def nll(
         self, h: Hidden, targets: Int[Tensor, "batch t"], embedding: AdaptiveEmbedding
     ) -> Float[Tensor, "batch t"]:
-        """Da −log P de cada objetivo; un grupo raro solo se calcula donde hace falta.
+        """Da −log P de cada objetivo, al menos en float32; un grupo raro, solo donde hace falta.
 
         Argumentos:
             h, embedding: los de `forward`.
@@ -160,14 +161,16 @@ class AdaptiveSoftmax(nn.Module):
             ValueError: si un objetivo no está en el vocabulario.
         """
         require_ids("targets", targets, embedding.vocab_size)
+        targets = targets.long()
         if self.groups is None:
-            return F.cross_entropy(self(h, embedding).mT, targets, reduction="none")
+            log_p = _log_softmax(self(h, embedding))
+            return F.nll_loss(log_p.mT, targets, reduction="none")
         head, tails = self._head(h, embedding)
         low = embedding.ends[1]
         log_p = head.gather(-1, targets.clamp(max=low - 1)[..., None])[..., 0]
         for c, (low, high) in enumerate(pairwise(embedding.ends[1:]), start=1):
             here = (targets >= low) & (targets < high)
-            inside = F.log_softmax(self._scores(c, h[here], embedding), dim=-1)
+            inside = _log_softmax(self._scores(c, h[here], embedding))
             chosen = inside.gather(-1, targets[here][:, None] - low)[:, 0]
             log_p = log_p.masked_scatter(here, tails[..., c - 1][here] + chosen)
         return -log_p
@@ -176,7 +179,7 @@ class AdaptiveSoftmax(nn.Module):
         """log P de las palabras del primer grupo y de cada uno de los otros grupos."""
         h = self._project(0, h, embedding)
         words = F.linear(h, embedding.tables[0].weight, self.biases[0])
-        log_p = F.log_softmax(torch.cat([words, self.groups(h)], dim=-1), dim=-1)
+        log_p = _log_softmax(torch.cat([words, self.groups(h)], dim=-1))
         return log_p.split([words.shape[-1], log_p.shape[-1] - words.shape[-1]], dim=-1)
 
     def _scores(self, c, h, embedding):
@@ -188,6 +191,11 @@ class AdaptiveSoftmax(nn.Module):
             return h
         own = c < len(self.projections)
         return h @ (self if own else embedding).projections[c].weight
+
+
+def _log_softmax(scores):
+    wide = torch.promote_types(scores.dtype, torch.float32)
+    return F.log_softmax(scores, dim=-1, dtype=wide)
 
 
 def _ends(vocab_size, cutoffs):

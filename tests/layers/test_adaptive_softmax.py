@@ -101,6 +101,24 @@ def test_the_loss_is_minus_the_log_probability(options, seed):
     assert_close(grad, torch.autograd.grad(expected.square().sum(), h)[0], **EXACT)
 
 
+@CASES
+def test_sixteen_bits(options):
+    """Ni autocast ni los pesos en bfloat16 redondean log P a dos cifras."""
+    embedding, output = (layer.float() for layer in pair(**options))
+    for parameter in output.parameters():
+        parameter.data /= 4
+    token_ids = torch.randint(30, (2, 7), dtype=torch.int32)
+    expected = output.nll(embedding(token_ids), token_ids, embedding)
+    with torch.autocast("cpu", torch.bfloat16):
+        x = embedding(token_ids)
+        nll = output.nll(x, token_ids, embedding)
+    half, narrow = embedding.bfloat16(), output.bfloat16()
+    for found in (nll, narrow.nll(half(token_ids), token_ids, half)):
+        assert found.dtype == torch.float32
+        assert_close(found, expected, rtol=0.05, atol=0.3)
+    assert narrow(half(token_ids), half).dtype == torch.bfloat16
+
+
 def test_rare_groups_are_computed_only_where_needed(monkeypatch):
     embedding, output = pair(cutoffs=(5, 9), div_val=2)
     rows, scores = [], output._scores
