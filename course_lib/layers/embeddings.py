@@ -92,27 +92,42 @@ class InputEmbedding(nn.Module):
             ValueError: si un identificador no está en la tabla o la secuencia pasa de max_length.
         """
         require_ids("token_ids", token_ids, self.table.num_embeddings)
-        places = self._places(token_ids.shape[-1], start)
+        places = position_rows(token_ids.shape, start, self.max_length)
         x = self.table(token_ids) * self.factor
         if self.positions is not None:
             x = x + self.position_table[places]
         return self.dropout(x)
 
-    def _places(self, t, start):
-        """Qué filas de la tabla de posiciones tocan: un trozo, o índices si cada fila va aparte."""
-        if isinstance(start, Tensor):
-            low, high = (int(end) for end in start.aminmax())
-            self._require_length(low, high + t)
-            return start[:, None] + torch.arange(t, device=start.device)
-        self._require_length(start, start + t)
-        return slice(start, start + t)
 
-    def _require_length(self, start, stop):
-        if start < 0 or stop > self.max_length:
-            raise ValueError(
-                f"Se esperaban posiciones entre 0 y {self.max_length - 1} y la secuencia va de "
-                f"{start} a {stop - 1}: acórtala o crea el modelo con un max_length mayor."
-            )
+def position_rows(
+    shape: tuple[int, ...], start: int | Int[Tensor, "..."], max_length: int
+) -> slice | Int[Tensor, "..."]:
+    """Qué filas de una tabla de posiciones tocan: un trozo, o índices si cada fila va aparte.
+
+    Argumentos:
+        shape: (batch, t), la forma del lote.
+        start: la posición del primer elemento; un entero, o uno por fila.
+        max_length: cuántas filas tiene la tabla.
+
+    Errores:
+        ValueError: si alguna posición no está en la tabla o no hay un comienzo por fila.
+    """
+    batch, t = shape
+    each = isinstance(start, Tensor)
+    if each and start.shape not in ((), (batch,)):
+        raise ValueError(
+            f"start: se esperaba un entero o uno por fila, de forma ({batch},), y llegó la forma "
+            f"{tuple(start.shape)}."
+        )
+    low, high = (int(end) for end in start.aminmax()) if each else (start, start)
+    if low < 0 or high + t > max_length:
+        raise ValueError(
+            f"Se esperaban posiciones entre 0 y {max_length - 1} y la secuencia va de {low} a "
+            f"{high + t - 1}: acórtala o crea el modelo con un max_length mayor."
+        )
+    if each:
+        return start[..., None] + torch.arange(t, device=start.device)
+    return slice(start, start + t)
 
 
 def _require_pad_id(pad_id, vocab_size):

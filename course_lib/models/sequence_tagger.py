@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from course_lib.layers.arguments import require_width
 from course_lib.layers.blocks import Encoder
-from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.embeddings import InputEmbedding, position_rows
 from course_lib.primitives.positions import sinusoidal_positions
 
 States = Float[Tensor, "batch t d_model"]
@@ -108,19 +109,15 @@ class PositionedEncoder(nn.Module):
         super().__init__()
         self.max_length = max_length
         self.encoder = Encoder(d_model, num_heads, d_ff, num_layers, **options)
-        table = sinusoidal_positions(max_length, d_model)
+        like = next(self.encoder.parameters())
+        table = sinusoidal_positions(max_length, d_model, device=like.device, dtype=like.dtype)
         self.register_buffer("positions", table, persistent=False)
 
     def forward(
         self, x: States, *, visible: Bool[Tensor, "batch t"] | None = None, start: Start = 0
     ) -> States:
         """Transforma x; los argumentos son los de `UniversalEncoder.forward`."""
-        offset = torch.as_tensor(start, device=x.device)
-        index = offset[..., None] + torch.arange(x.shape[1], device=x.device)
-        if index.numel() and (index.min() < 0 or index.max() >= self.max_length):
-            raise ValueError(
-                f"Se esperaban posiciones entre 0 y {self.max_length - 1} y la secuencia va de "
-                f"{index.min()} a {index.max()}: acórtala o crea el modelo con un max_length mayor."
-            )
+        require_width("x", x, self.positions.shape[-1], "d_model")
+        places = position_rows(x.shape[:2], start, self.max_length)
         mask = None if visible is None else visible[..., None, :]
-        return self.encoder(x + self.positions[index], mask=mask)
+        return self.encoder(x + self.positions[places], mask=mask)

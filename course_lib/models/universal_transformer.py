@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -21,7 +20,7 @@ from course_lib.layers.arguments import (
     require_width,
 )
 from course_lib.layers.blocks import DecoderBlock, EncoderBlock, make_final_norm
-from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.embeddings import InputEmbedding, position_rows
 from course_lib.layers.feed_forward import ACTIVATIONS
 from course_lib.layers.kv_cache import DecoderState, KeyValueCache
 from course_lib.layers.normalization import NORMS, PLACEMENTS
@@ -130,6 +129,12 @@ class _Universal(nn.Module):
     ) -> None:
         super().__init__()
         require_sizes(max_steps=max_steps, max_length=max_length)
+        if options.get("attention") is not None:
+            raise ValueError(
+                f"attention: se esperaba ninguna y llegó una {type(options['attention']).__name__}."
+                " El Universal Transformer crea la suya: calcula solo las posiciones activas, y "
+                "otra puntuación, como la relativa, contaría mal las distancias entre ellas."
+            )
         self.max_length = max_length
         self.block = self.Block(d_model, num_heads, d_ff, **options)
         self.computation = (
@@ -156,14 +161,7 @@ class _Universal(nn.Module):
     def _positions_of(self, x: Tensor, start: Start) -> Float[Tensor, "... t d_model"]:
         """Las codificaciones de las posiciones de x, si antes van `start`."""
         require_width("x", x, self.positions.shape[-1], "d_model")
-        offset = torch.as_tensor(start, device=x.device)
-        index = offset[..., None] + torch.arange(x.shape[1], device=x.device)
-        if index.numel() and (index.min() < 0 or index.max() >= self.max_length):
-            raise ValueError(
-                f"Se esperaban posiciones entre 0 y {self.max_length - 1} y la secuencia va de "
-                f"{index.min()} a {index.max()}: acórtala o crea el modelo con un max_length mayor."
-            )
-        return self.positions[index]
+        return self.positions[position_rows(x.shape[:2], start, self.max_length)]
 
 
 class UniversalEncoder(_Universal):
@@ -182,7 +180,8 @@ class UniversalEncoder(_Universal):
             dan max_steps pasos.
         epsilon: ε de la parada.
         final_norm: si se normaliza la salida; None, solo si la colocación lo pide.
-        options: las opciones de `EncoderBlock`.
+        options: las opciones de `EncoderBlock`, salvo `attention`: la de siempre es la única que
+            puede mirar desde unas posiciones sueltas.
 
     Errores:
         ValueError: si un tamaño o una opción no tiene sentido.

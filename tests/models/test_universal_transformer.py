@@ -12,6 +12,7 @@ from course_lib.decoding import beam, greedy, sample, without_cache
 from course_lib.layers.adaptive_computation import AdaptiveOutput
 from course_lib.layers.blocks import Decoder, Encoder
 from course_lib.layers.normalization import PLACEMENTS
+from course_lib.layers.relative_attention import RelativeAttention
 from course_lib.models.universal_transformer import (
     UniversalDecoder,
     UniversalEncoder,
@@ -135,6 +136,20 @@ def test_positions_beyond_the_limit(start):
         model(torch.zeros(2, 5, 16), start=start)
     with pytest.raises(ValueError, match="posiciones entre 0 y 59"):
         make()(sentences(1, 61), sentences(1, 3))
+
+
+@pytest.mark.usefixtures("as_user")
+def test_one_start_per_row_or_one_for_all():
+    model, x = UniversalEncoder(**SIZES, max_steps=2, max_length=10), torch.randn(2, 5, 16)
+    with pytest.raises(ValueError, match=r"uno por fila, de forma \(2,\), y llegó la forma \(3,\)"):
+        model(x, start=torch.tensor([0, 1, 2]))
+    assert_close(model(x, start=torch.tensor(3)).states, model(x, start=3).states)
+
+
+def test_the_positions_end_where_the_table_ends():
+    model, x = UniversalEncoder(**SIZES, max_steps=2, max_length=10), torch.randn(2, 5, 16)
+    last = model(x, start=5).states
+    assert_close(last, model(x, start=torch.tensor([5, 5])).states)
 
 
 # Qué ve cada posición
@@ -370,6 +385,13 @@ def test_it_learns_to_copy():
 
 
 # Configuración
+
+
+def test_another_attention_is_refused():
+    """Entre posiciones sueltas, la relativa contaría mal las distancias."""
+    attention = RelativeAttention(16, 2)
+    with pytest.raises(ValueError, match=r"attention: .* llegó una RelativeAttention"):
+        UniversalEncoder(**SIZES, max_steps=2, max_length=9, attention=attention)
 
 
 @pytest.mark.parametrize(
