@@ -1,6 +1,8 @@
-"""Diagramas del capítulo de Transformer-XL: segmentos, memoria, los cuatro términos y su alcance."""
+"""Diagramas del capítulo de Transformer-XL: segmentos, memoria, los cuatro términos y alcance."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 from book._figures.kit import Box, Figure
 
@@ -17,15 +19,17 @@ def xl_segments() -> Figure:
         height=520,
     )
     for top, memory, title, below in (
-        (40, 0, "Ventanas fijas", "la palabra 10 depende de 2 palabras: el corte la dejó sin pasado"),
-        (304, SEGMENT, "Con memoria", "la palabra 10 depende de las 10 palabras leídas"),
+        (40, 0, "Ventanas fijas", "la palabra 10 depende de 2: el corte la dejó sin pasado"),
+        (304, SEGMENT, "Con memoria", "la palabra 10 depende de las 10 leídas"),
     ):
         fig.text(8, top - 22, title, anchor="start", bold=True)
         nodes = _stack(fig, top, count=12, layers=2, memory=memory, target=9, left=76, pitch=31)
         for i in range(3):
             box = nodes[0][SEGMENT * i]
             last = nodes[0][SEGMENT * (i + 1) - 1]
-            fig.text((box.x + last.right) / 2, last.bottom + 36, f"segmento {i + 1}", size=fig.small)
+            fig.text(
+                (box.x + last.right) / 2, last.bottom + 36, f"segmento {i + 1}", size=fig.small
+            )
         fig.text(240, top + 200, below, size=fig.small)
     return fig
 
@@ -80,9 +84,36 @@ def xl_four_terms() -> Figure:
         "hasta ella, proyectada. Cada casilla es un producto; los cuatro se suman.",
         height=560,
     )
-    k = fig.op(116, 34, 172, 58, "contenido de la clave\n$K_j = x_j W_k$", role="key", heavy=True, size=fig.small)
-    r = fig.op(300, 34, 172, 58, "distancia hasta ella\n$r_{i−j} = 'PE'(i−j) W_r$", role="weight", heavy=True, size=fig.small)
-    q = fig.op(4, 124, 98, 122, "la palabra\nque pregunta\n$Q_i = x_i W_q$", role="query", heavy=True, size=fig.small)
+    k = fig.op(
+        116,
+        34,
+        172,
+        58,
+        "contenido de la clave\n$K_j = x_j W_k$",
+        role="key",
+        heavy=True,
+        size=fig.small,
+    )
+    r = fig.op(
+        300,
+        34,
+        172,
+        58,
+        "distancia hasta ella\n$r_{i−j} = 'PE'(i−j) W_r$",
+        role="weight",
+        heavy=True,
+        size=fig.small,
+    )
+    q = fig.op(
+        4,
+        124,
+        98,
+        122,
+        "quien\npregunta\n$Q_i = x_i W_q$",
+        role="query",
+        heavy=True,
+        size=fig.small,
+    )
     g = fig.op(4, 264, 98, 122, "igual para\ntodas\n$u$ y $v$", heavy=True, size=fig.small)
     cells = (
         (k, q, "1 · $Q_i K_j^T$", "«¿casan estas\ndos palabras?»"),
@@ -127,7 +158,7 @@ def xl_relative_shift() -> Figure:
     _rows(fig, top, ("consulta 1", "consulta 2", "consulta 3"))
     fig.text(top.right + 12, top.y - 14, "$i−j$", anchor="start", size=fig.small)
     fig.arrow((240, top.bottom + 6), (240, 188))
-    fig.text(252, top.bottom + 20, "los mismos números, seguidos", anchor="start", size=fig.small)
+    fig.text(252, top.bottom + 20, "los mismos, seguidos", anchor="start", size=fig.small)
     width = 25.5
     for i, value in enumerate(ribbon):
         box = fig.grid(10 + width * i, 194, 1, 1, "weight", cell=(width, 30), hidden=None)
@@ -143,7 +174,7 @@ def xl_relative_shift() -> Figure:
     _columns(fig, out, [f"clave {j + 1}" if j in (0, t_k - 1) else str(j + 1) for j in range(t_k)])
     _rows(fig, out, ("consulta 1", "consulta 2", "consulta 3"))
     fig.text(240, 316, "lo que se quería: una columna por clave", size=fig.small)
-    fig.text(240, 464, "rayado: números de la fila siguiente. La máscara los oculta", size=fig.small)
+    fig.text(240, 464, "rayado, de la fila siguiente: la máscara lo oculta", size=fig.small)
     return fig
 
 
@@ -159,11 +190,10 @@ def xl_reach() -> Figure:
     nodes = _stack(fig, 52, count=13, layers=3, memory=SEGMENT, target=12, left=76, pitch=30)
     steps = nodes[0][::SEGMENT]
     y = steps[0].bottom + 26
-    for number, (left, right) in enumerate(zip(steps, steps[1:], strict=False)):
+    for left, right in pairwise(steps):
         a, b = left.cx, right.cx
         fig.line((a, y - 6), (a, y), (b, y), (b, y - 6))
         fig.text((a + b) / 2, y + 15, "$m$ = 4", size=fig.small)
-        assert number < 3
     fig.text(76, 24, "lo que influye en la última palabra", anchor="start", size=fig.small)
     fig.text(240, y + 52, "alcance: $N$ capas × $m$ de memoria = 3 × 4 = 12", bold=True)
     return fig
