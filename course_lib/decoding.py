@@ -9,7 +9,7 @@ Antes de decodificar, pon el modelo en `.eval()`: el dropout también cambiaría
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,7 +102,7 @@ def greedy(
     Fuente: ecuación `eq-greedy` del capítulo `decoding`.
     """
     _require_request(prompt, end_id, max_new_tokens)
-    return _write(step, prompt, state, lambda log_p, *_: log_p.argmax(-1), end_id, max_new_tokens)
+    return _write(step, prompt, state, _most_probable, end_id, max_new_tokens)
 
 
 # Muestreo
@@ -143,14 +143,7 @@ def sample(
     `eq-top-p` del capítulo `decoding`.
     """
     _require_request(prompt, end_id, max_new_tokens)
-    _require_sampling(temperature, top_k, top_p)
-    noise = _noise(len(prompt), max_new_tokens, generator)
-    noise = noise.to(prompt.device, _finest(prompt.device))
-
-    def choose(log_p, rows, i):
-        probabilities = sampling_distribution(log_p, temperature, top_k=top_k, top_p=top_p)
-        return _draw(probabilities, noise[rows, i])
-
+    choose = _drawn(prompt, max_new_tokens, temperature, top_k, top_p, generator)
     return _write(step, prompt, state, choose, end_id, max_new_tokens)
 
 
@@ -232,27 +225,128 @@ def _finest(device: torch.device) -> torch.dtype:
     return torch.float32 if device.type == "mps" else torch.float64
 
 
+# De token en token
+
+
+def stream(
+    step: Step,
+    prompt: Int[Tensor, "batch t0"],
+    state: Any = None,
+    *,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    end_id: int | None,
+    max_new_tokens: int,
+    generator: torch.Generator | None = None,
+) -> Iterator[Int[Tensor, " batch"]]:
+    """Da cada token en cuanto se escribe, sin esperar a que la continuación termine.
+
+    Son los tokens de `greedy` o, si hay temperatura, los de `sample` con el mismo azar.
+
+    Argumentos:
+        step, prompt, state, end_id, max_new_tokens: los de `greedy`.
+        temperature, top_k, top_p, generator: los de `sample`; con temperature=None no se sortea.
+
+    Devuelve:
+        Un iterador que da, en cada paso, un token por fila, `[batch]`; `end_id` en las que ya terminaron.
+
+    Errores:
+        ValueError: los de `sample`, antes del primer token; también top_k o top_p sin temperatura.
+    """
+    _require_request(prompt, end_id, max_new_tokens)
+    choose = _most_probable
+    if temperature is not None:
+        choose = _drawn(prompt, max_new_tokens, temperature, top_k, top_p, generator)
+    elif top_k is not None or top_p is not None:
+        raise ValueError(
+            "top_k y top_p recortan un sorteo: di también la temperatura (1.0, p. ej.)."
+        )
+    steps = _steps(step, prompt, state, choose, end_id, max_new_tokens)
+    return (_in_rows(prompt, rows, chosen, end_id) for rows, chosen, _ in steps)
+
+
+def left_pad(
+    prompts: Sequence[Sequence[int]], pad_id: int = 0
+) -> tuple[Int[Tensor, "batch t"], Int[Tensor, " batch"]]:
+    """Pone en un lote indicaciones de distinta longitud, con el relleno delante.
+
+    Así el último token de todas cae en la misma columna, y lo que se escribe va detrás sin huecos.
+
+    Argumentos:
+        prompts: los identificadores de cada indicación, al menos uno.
+        pad_id: el que rellena; el modelo no lo mira, y puede ser cualquiera del vocabulario.
+
+    Devuelve:
+        El par (tokens, `[batch, t]`; cuántas columnas de relleno lleva cada fila, `[batch]`). El
+        segundo es el `padding` de `PaLM.empty_cache`.
+
+    Errores:
+        ValueError: si no hay indicaciones o alguna está vacía.
+    """
+    lengths = [len(prompt) for prompt in prompts]
+    if not all(lengths) or not lengths:
+        raise ValueError(
+            f"prompts: se esperaba al menos un token en cada uno y llegaron longitudes {lengths}. "
+            "Si no hay nada escrito, empieza con start_id."
+        )
+    padding = max(lengths) - torch.tensor(lengths)
+    rows = [[pad_id] * n + list(p) for n, p in zip(padding.tolist(), prompts, strict=True)]
+    return torch.tensor(rows), padding
+
+
 # Lo común a voraz y muestreo
 
 
 def _write(step, prompt, state, choose, end_id, max_new_tokens) -> Generation:
-    """Escribe un token por paso con `choose(log_p, filas, paso)`, sin las filas que terminaron."""
+    """Junta lo que `_steps` escribe: los tokens de cada fila y su log P."""
+    written, total = [], None
+    for rows, chosen, log_p in _steps(step, prompt, state, choose, end_id, max_new_tokens):
+        written.append(_in_rows(prompt, rows, chosen, end_id))
+        total = log_p.new_zeros(len(prompt)) if total is None else total
+        total[rows] += log_p
+    return Generation(torch.stack(written, 1), total)
+
+
+def _steps(step, prompt, state, choose, end_id, max_new_tokens):
+    """Escribe un token por paso con `choose(log_p, filas, paso)`, sin las filas que terminaron.
+
+    Da las filas que siguen activas, sus tokens y el log P de cada uno.
+    """
     rows = torch.arange(len(prompt), device=prompt.device)
-    written = prompt.new_full((len(prompt), max_new_tokens), end_id or 0)
-    inputs, total = prompt, None
+    inputs = prompt
     for i in range(max_new_tokens):
         log_p, state = _predict(step, inputs, state, end_id)
-        total = log_p.new_zeros(len(prompt)) if total is None else total
         chosen = choose(log_p, rows, i)
-        written[rows, i] = chosen
-        total[rows] += log_p.gather(-1, chosen[:, None]).squeeze(-1)
+        yield rows, chosen, log_p.gather(-1, chosen[:, None]).squeeze(-1)
         alive = torch.ones_like(rows, dtype=torch.bool) if end_id is None else chosen != end_id
         if not alive.any():
-            break
+            return
         if not alive.all():
             rows, chosen, state = rows[alive], chosen[alive], select(state, alive.nonzero()[:, 0])
         inputs = chosen[:, None]
-    return Generation(written[:, : i + 1], total)
+
+
+def _in_rows(prompt, rows, chosen, end_id):
+    """Los tokens de un paso en su fila del lote; `end_id` en las que ya terminaron."""
+    return prompt.new_full((len(prompt),), end_id or 0).index_copy(0, rows, chosen.to(prompt.dtype))
+
+
+def _most_probable(log_p, rows, i):
+    return log_p.argmax(-1)
+
+
+def _drawn(prompt, max_new_tokens, temperature, top_k, top_p, generator):
+    """Un `choose` que sortea; el azar de toda la continuación se decide aquí."""
+    _require_sampling(temperature, top_k, top_p)
+    noise = _noise(len(prompt), max_new_tokens, generator)
+    noise = noise.to(prompt.device, _finest(prompt.device))
+
+    def choose(log_p, rows, i):
+        probabilities = sampling_distribution(log_p, temperature, top_k=top_k, top_p=top_p)
+        return _draw(probabilities, noise[rows, i])
+
+    return choose
 
 
 @torch.no_grad()

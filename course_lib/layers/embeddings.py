@@ -76,14 +76,17 @@ class InputEmbedding(nn.Module):
             nn.init.normal_(self.position_table, std=math.sqrt(0.5))
 
     def forward(
-        self, token_ids: Int[Tensor, "batch t"], *, start: int | Int[Tensor, " batch"] = 0
+        self,
+        token_ids: Int[Tensor, "batch t"],
+        *,
+        start: int | Int[Tensor, " batch"] | Int[Tensor, "batch t"] = 0,
     ) -> Float[Tensor, "batch t d_model"]:
         """Convierte identificadores en vectores.
 
         Argumentos:
             token_ids: identificadores, `[batch, t]`.
             start: posición del primer token; en una generación con caché, cuántos van ya. Un
-                entero, o uno por fila.
+                entero, o uno por fila; o la posición de cada token, `[batch, t]`.
 
         Devuelve:
             Los vectores, `[batch, t, d_model]`.

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import require_option, require_sizes, require_width
+from course_lib.layers.dense import Dense
 from course_lib.layers.normalization import make_dropout
 
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
@@ -65,3 +66,34 @@ class FeedForward(nn.Module):
         require_width("x", x, self.W_1.in_features, "d_model")
         hidden = ACTIVATIONS[self.activation](self.W_1(x))
         return self.W_2(self.dropout(hidden))
+
+
+class SwiGLU(nn.Module):
+    """Ensancha cada vector dos veces, deja que una mitad abra o cierre la otra, y lo estrecha.
+
+        y = (swish(x W_gate) ⊙ (x W_up)) W_down        swish(z) = z · sigmoid(z)
+
+    Tres matrices en vez de dos, y ningún sesgo. W_gate y W_up van apiladas, en ese orden, en
+    `W_gate_up`: son un solo producto.
+
+    Argumentos:
+        d_model: ancho de la entrada y de la salida.
+        d_ff: ancho de la compuerta y de lo que deja pasar.
+
+    Errores:
+        ValueError: si un ancho no es positivo.
+
+    Fuente: Shazeer (2020), §2; Chowdhery et al. (2022), §2.
+    """
+
+    def __init__(self, d_model: int, d_ff: int) -> None:
+        super().__init__()
+        require_sizes(d_model=d_model, d_ff=d_ff)
+        self.W_gate_up = Dense(d_model, 2 * d_ff)
+        self.W_down = Dense(d_ff, d_model)
+
+    def forward(self, x: Float[Tensor, "*batch t d_model"]) -> Float[Tensor, "*batch t d_model"]:
+        """Transforma cada posición de x, `[..., t, d_model]`; la forma no cambia."""
+        require_width("x", x, self.W_gate_up.in_features, "d_model")
+        gate, up = self.W_gate_up(x).chunk(2, dim=-1)
+        return self.W_down(F.silu(gate) * up)

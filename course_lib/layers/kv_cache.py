@@ -48,6 +48,13 @@ class KeyValueCache:
         """Los valores, `[batch, heads, length, d_k]`."""
         return self._written()[1]
 
+    @classmethod
+    def reserved(
+        cls, like: Tensor, batch: int, heads: int, capacity: int, d_k: int
+    ) -> "KeyValueCache":
+        """Da una caché vacía con sitio para `capacity` posiciones, del tipo de `like`."""
+        return cls(storage=_Storage(like.new_empty(2, batch, heads, capacity, d_k)))
+
     def append(self, K: Heads, V: Heads) -> "KeyValueCache":
         """Agrega las claves y los valores de las posiciones siguientes.
 

@@ -1,8 +1,13 @@
 """Codificaciones posicionales: dónde está cada elemento de un conjunto que tiene orden."""
 
+from typing import Literal
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
+
+Layout = Literal["half", "interleaved"]
+ROTARY_LAYOUTS: tuple[str, ...] = ("half", "interleaved")
 
 
 def sinusoidal_positions(
@@ -87,3 +92,116 @@ def step_positions(
     like = {"device": device, "dtype": dtype}
     where = sinusoidal_positions(length, d_model, start=start + 1, **like)
     return where + sinusoidal_positions(1, d_model, start=step, **like)
+
+
+def rotary(
+    x: Float[Tensor, "*batch t d"],
+    positions: Int[Tensor, "*#places t"],
+    *,
+    base: float = 10_000.0,
+    layout: Layout = "half",
+) -> Float[Tensor, "*batch t d"]:
+    """Gira cada par de columnas de x un ángulo proporcional a su posición (RoPE).
+
+        θ_i = pos · base^{−2i/d}
+        (a_i, b_i) ← (a_i cos θ_i − b_i sin θ_i,  b_i cos θ_i + a_i sin θ_i)
+
+    Girar no cambia la norma, y el producto escalar de dos vectores girados depende de sus
+    posiciones solo por la diferencia: ⟨R_m q, R_n k⟩ = ⟨q, R_{n−m} k⟩.
+
+    Argumentos:
+        x: consultas o claves, `[..., t, d]`, con d par.
+        positions: la posición de cada fila, `[..., t]`; sus otros ejes se difunden a los de x.
+        base: la longitud de onda mayor se acerca a 2π·base posiciones.
+        layout: qué columnas forman el par i: "half", la i y la i + d/2 (LLaMA); "interleaved", la
+            2i y la 2i + 1 (GPT-J). `rotary_order` pasa de una disposición a otra.
+
+    Devuelve:
+        x girada, con su forma y su tipo.
+
+    Errores:
+        ValueError: si d no es par, o la disposición no existe.
+
+    Fuente: Su et al. (2021), §3.2.2 y §3.4.2; Chowdhery et al. (2022), §2.
+    """
+    return rotate(x, *rotary_table(positions, x.shape[-1], base=base, layout=layout), layout=layout)
+
+
+def rotary_table(
+    positions: Int[Tensor, "*places t"],
+    d: int,
+    *,
+    base: float = 10_000.0,
+    layout: Layout = "half",
+    dtype: torch.dtype | None = None,
+) -> tuple[Float[Tensor, "*places t d"], Float[Tensor, "*places t d"]]:
+    """Da el coseno y el seno del giro de cada columna; el seno, negativo en la primera del par.
+
+    Todas las capas giran igual: basta una tabla. El ángulo se calcula en float64 (float32 en MPS,
+    que no lo tiene); en bfloat16, el de la posición 2048 erraría en casi media vuelta.
+
+    Argumentos:
+        positions: las posiciones, `[..., t]`.
+        d, base, layout: los de `rotary`.
+        dtype: el del resultado, float32 o float64; None, el de los ángulos.
+
+    Devuelve:
+        El par (cosenos, senos), cada uno `[..., t, d]`.
+    """
+    _require_rotary(d, layout)
+    fine = torch.float32 if positions.device.type == "mps" else torch.float64
+    exponents = torch.arange(0, d, 2, dtype=fine, device=positions.device) / d
+    angles = positions[..., None].to(fine) / base**exponents
+    cosines, sines = angles.cos().to(dtype or fine), angles.sin().to(dtype or fine)
+    return _join(cosines, cosines, layout), _join(-sines, sines, layout)
+
+
+def rotate(
+    x: Float[Tensor, "*batch t d"],
+    cosines: Float[Tensor, "*#places t d"],
+    sines: Float[Tensor, "*#places t d"],
+    *,
+    layout: Layout = "half",
+) -> Float[Tensor, "*batch t d"]:
+    """Aplica los giros de `rotary_table`: cada columna por su coseno, más su pareja por su seno."""
+    if layout == "half":
+        partner = x.roll(x.shape[-1] // 2, -1)
+    else:
+        partner = x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
+    return (x * cosines + partner * sines).to(x.dtype)
+
+
+def rotary_order(d: int, *, to: Layout = "half") -> Int[Tensor, " d"]:
+    """Da el orden en que una disposición toma las columnas de la otra.
+
+        rotary(x, layout="interleaved")[..., orden] = rotary(x[..., orden], layout="half")
+
+    Con ese orden en las filas de W_q y de W_k, cabeza a cabeza, un modelo pasa de una disposición
+    a la otra y sus puntuaciones no cambian: es la misma permutación a ambos lados del producto.
+
+    Argumentos:
+        d: ancho de una cabeza.
+        to: la disposición a la que se llega.
+    """
+    _require_rotary(d, to)
+    columns = torch.arange(d)
+    halves = torch.cat((columns[::2], columns[1::2]))
+    return halves if to == "half" else halves.argsort()
+
+
+def _join(first: Tensor, second: Tensor, layout: Layout) -> Tensor:
+    """Pone cada pareja donde dice la disposición."""
+    if layout == "half":
+        return torch.cat((first, second), -1)
+    return torch.stack((first, second), -1).flatten(-2)
+
+
+def _require_rotary(d: int, layout: Layout) -> None:
+    if layout not in ROTARY_LAYOUTS:
+        choices = ", ".join(map(repr, ROTARY_LAYOUTS))
+        raise ValueError(f"layout: se esperaba uno de {choices} y llegó {layout!r}.")
+    if d <= 0 or d % 2:
+        raise ValueError(
+            f"d: se esperaba un ancho par y positivo y llegó {d}. Los giros van por pares de "
+            "columnas; el ancho es el de una cabeza."
+        )

@@ -1,0 +1,274 @@
+"""PaLM: un modelo de lenguaje denso y grande, con cinco cambios sobre el decodificador original."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.layers.arguments import require_dropout, require_option, require_sizes
+from course_lib.layers.dense import Dense, dense
+from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.layers.multi_query_attention import head_width
+from course_lib.layers.normalization import NORMS, make_norm
+from course_lib.layers.parallel_block import ParallelBlock, SerialBlock
+from course_lib.primitives.positions import ROTARY_LAYOUTS
+
+POSITIONS = ("rotary", "sinusoidal", "learned", None)
+Tokens = Int[Tensor, "batch t"]
+Logits = Float[Tensor, "batch t vocab"]
+
+
+@dataclass(frozen=True)
+class PaLMConfig:
+    """Tamaños y variante de un `PaLM`; lo que falta, como en el artículo.
+
+    Argumentos:
+        vocab_size: tamaño del vocabulario.
+        d_model, num_heads, num_layers: ancho, cabezas y bloques.
+        d_ff: ancho de la capa oculta de `SwiGLU`; None, 4·d_model.
+        d_head: ancho de cada cabeza; None, d_model / num_heads.
+        num_kv_heads: pares de claves y valores: 1, multiconsulta; num_heads, multicabeza.
+        parallel: con False, la red va después de la atención, y no a la vez.
+        positions: "rotary", "sinusoidal", "learned" o None.
+        layout, base: los de los giros, si las posiciones son "rotary".
+        tied: con False, la salida tiene su propia matriz.
+        logits_scale: por cuánto se multiplican los logits; None, 1/√d_model si la tabla es la
+            misma (sus vectores son N(0, 1)), y 1 si no.
+        norm, eps: "layer" o "rms", sin sesgo; ε, o None, el de torch.
+        dropout: el de la incrustación, los pesos de atención y cada suma (0 al preentrenar).
+        max_length: la secuencia más larga, en tokens.
+
+    Errores:
+        ValueError: si un valor no tiene sentido.
+    """
+
+    vocab_size: int
+    d_model: int = 512
+    num_heads: int = 8
+    num_layers: int = 6
+    d_ff: int | None = None
+    d_head: int | None = None
+    num_kv_heads: int = 1
+    parallel: bool = True
+    positions: Literal["rotary", "sinusoidal", "learned"] | None = "rotary"
+    layout: Literal["half", "interleaved"] = "half"
+    base: float = 10_000.0
+    tied: bool = True
+    logits_scale: float | None = None
+    norm: Literal["layer", "rms"] = "layer"
+    eps: float | None = None
+    dropout: float = 0.0
+    max_length: int = 2048
+
+    def __post_init__(self) -> None:
+        names = ("vocab_size", "num_layers", "max_length")
+        require_sizes(**{name: getattr(self, name) for name in names})
+        head_width(self.d_model, self.num_heads, self.num_kv_heads, self.d_head)
+        require_option("positions", self.positions, POSITIONS)
+        require_option("layout", self.layout, ROTARY_LAYOUTS)
+        require_option("norm", self.norm, NORMS)
+        require_dropout(self.dropout)
+
+    @property
+    def output_scale(self) -> float:
+        """Por cuánto se multiplican los logits."""
+        if self.logits_scale is not None:
+            return self.logits_scale
+        return 1 / math.sqrt(self.d_model) if self.tied else 1.0
+
+    @classmethod
+    def palm_8b(cls, vocab_size: int = 256_000, **changes) -> "PaLMConfig":
+        """El modelo de 8 mil millones de parámetros (tabla 1)."""
+        return cls._published(vocab_size, 4096, 16, 32, changes)
+
+    @classmethod
+    def palm_62b(cls, vocab_size: int = 256_000, **changes) -> "PaLMConfig":
+        """El de 62 mil millones (tabla 1)."""
+        return cls._published(vocab_size, 8192, 32, 64, changes)
+
+    @classmethod
+    def palm_540b(cls, vocab_size: int = 256_000, **changes) -> "PaLMConfig":
+        """El de 540 mil millones (tabla 1): sus cabezas, juntas, no miden d_model."""
+        return cls._published(vocab_size, 18_432, 48, 118, changes)
+
+    @classmethod
+    def _published(cls, vocab_size, d_model, num_heads, num_layers, changes):
+        return replace(cls(vocab_size, d_model, num_heads, num_layers, d_head=256), **changes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PaLMCache:
+    """Lo que un `PaLM` ya leyó: una caché por bloque, y cuánto relleno lleva delante cada fila.
+
+    Argumentos:
+        layers: claves y valores de las posiciones anteriores.
+        padding: cuántas columnas de relleno hay al comienzo de cada fila; None, ninguna.
+    """
+
+    layers: tuple[KeyValueCache, ...]
+    padding: Int[Tensor, " batch"] | None = None
+
+    @property
+    def length(self) -> int:
+        """Cuántas columnas van leídas."""
+        return self.layers[0].length
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "PaLMCache":
+        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
+        padding = None if self.padding is None else self.padding[rows]
+        return PaLMCache(tuple(layer.select(rows) for layer in self.layers), padding)
+
+    def positions(self, token_ids: Tokens) -> Int[Tensor, "*batch t"]:
+        """La posición de cada token nuevo, `[t]` o `[batch, t]`; en el relleno, negativa."""
+        stop = self.length + token_ids.shape[1]
+        columns = torch.arange(self.length, stop, device=token_ids.device)
+        return columns if self.padding is None else columns - self.padding[:, None]
+
+    def visible(self, token_ids: Tokens) -> Bool[Tensor, "batch 1 1 t_k"] | None:
+        """Qué columnas, leídas y nuevas, no son relleno; None, todas."""
+        if self.padding is None:
+            return None
+        self._require_rows(token_ids)
+        columns = torch.arange(self.length + token_ids.shape[1], device=token_ids.device)
+        return (columns >= self.padding[:, None])[:, None, None]
+
+    def _require_rows(self, token_ids):
+        if len(token_ids) != len(self.padding):
+            raise ValueError(
+                f"token_ids: se esperaban las {len(self.padding)} filas de la caché y llegó la "
+                f"forma {tuple(token_ids.shape)}. Elige las filas de la caché con select."
+            )
+
+
+class PaLM(nn.Module):
+    """Predice cada token con los anteriores: una pila de bloques, sin codificador y sin sesgos.
+
+        h = norm(bloques(E[tokens]))
+        logits = h Eᵀ / √d_model
+
+    Los cinco cambios sobre el decodificador de 2017: `SwiGLU`, bloques en paralelo, atención
+    multiconsulta, posiciones rotatorias y ningún sesgo. La tabla E sirve para entrar y para salir.
+
+    Argumentos:
+        config: los tamaños y la variante.
+
+    Fuente: Chowdhery et al. (2022), §2.
+    """
+
+    def __init__(self, config: PaLMConfig) -> None:
+        super().__init__()
+        self.config = config
+        rotary = config.positions == "rotary"
+        self.embedding = InputEmbedding(
+            config.vocab_size,
+            config.d_model,
+            max_length=config.max_length,
+            positions=None if rotary else config.positions,
+            scale=False,
+            dropout=config.dropout,
+        )
+        self.blocks = nn.ModuleList(_block(config, rotary) for _ in range(config.num_layers))
+        self.norm = make_norm(config.norm, config.d_model, bias=False, eps=config.eps)
+        self.output = None if config.tied else Dense(config.d_model, config.vocab_size)
+
+    def forward(
+        self, token_ids: Tokens, cache: PaLMCache | None = None, *, need_weights: bool = False
+    ) -> tuple:
+        """Lee los tokens que siguen a los de la caché.
+
+        Argumentos:
+            token_ids: los tokens nuevos, `[batch, t]`.
+            cache: la de `empty_cache` o la que dio la llamada anterior, que sigue valiendo; None,
+                la vacía.
+            need_weights: con True devuelve también los pesos de atención de cada bloque.
+
+        Devuelve:
+            El par (logits del token siguiente a cada uno, `[batch, t, vocab]`; caché más larga), o
+            la terna con la lista de pesos, `[batch, heads, t, t_k]`.
+
+        Errores:
+            ValueError: si un identificador no está en el vocabulario, la secuencia pasa de
+            max_length o el lote cambió.
+        """
+        h, cache, weights = self._read(token_ids, cache, need_weights)
+        return (self.logits(h), cache, weights) if need_weights else (self.logits(h), cache)
+
+    def step(
+        self, token_ids: Tokens, state: PaLMCache | None = None
+    ) -> tuple[Float[Tensor, "batch 1 vocab"], PaLMCache]:
+        """Lo que `course_lib.decoding` necesita: `forward`, con los logits del último token."""
+        h, cache, _ = self._read(token_ids, state, False)
+        return self.logits(h[:, -1:]), cache
+
+    def empty_cache(
+        self,
+        batch: int = 1,
+        capacity: int | None = None,
+        *,
+        padding: Int[Tensor, " batch"] | None = None,
+    ) -> PaLMCache:
+        """La caché del comienzo, con su memoria ya reservada.
+
+        Argumentos:
+            batch: cuántas filas.
+            capacity: cuántas columnas se reservan; None, max_length. Si faltan, crece.
+            padding: cuántas columnas de relleno lleva delante cada fila, si las indicaciones miden
+                distinto (las da `decoding.left_pad`). Nadie mira al relleno, y las posiciones se
+                cuentan desde el primer token real: cada fila da lo mismo que sola.
+        """
+        attention, like = self.blocks[0].attention, self.embedding.table.weight
+        shape = (batch, attention.num_kv_heads, capacity or self.config.max_length)
+        layers = (KeyValueCache.reserved(like, *shape, attention.d_head) for _ in self.blocks)
+        return PaLMCache(tuple(layers), padding)
+
+    def logits(self, h: Float[Tensor, "batch t d_model"]) -> Logits:
+        """Puntúa cada token del vocabulario por su parecido con h."""
+        table = self.embedding.table if self.config.tied else self.output
+        return dense(h * self.config.output_scale, table.weight)
+
+    def num_parameters(self, *, norm_scales: bool = True) -> int:
+        """Cuántos parámetros hay; con norm_scales=False, solo las matrices."""
+        named = self.named_parameters()
+        return sum(p.numel() for name, p in named if norm_scales or "norm" not in name)
+
+    def _read(self, token_ids, cache, need_weights):
+        cache = cache or PaLMCache(tuple(KeyValueCache() for _ in self.blocks))
+        positions, mask = cache.positions(token_ids), cache.visible(token_ids)
+        start = cache.length if cache.padding is None else positions.clamp(min=0)
+        x = self.embedding(token_ids, start=start)
+        seen = {"rotation": self._rotation(positions, x), "mask": mask}
+        layers, weights = [], []
+        for block, past in zip(self.blocks, cache.layers, strict=True):
+            x, longer, *A = block(x, past, need_weights=need_weights, **seen)
+            layers.append(longer)
+            weights += A
+        return self.norm(x), replace(cache, layers=tuple(layers)), weights
+
+    def _rotation(self, positions, x):
+        """Los giros, los mismos en todos los bloques y en todas las cabezas."""
+        if self.config.positions != "rotary":
+            return None
+        if positions.ndim == 2:
+            positions = positions[:, None]
+        return self.blocks[0].attention.rotation(positions, x)
+
+
+def _block(config, rotary):
+    Block = ParallelBlock if config.parallel else SerialBlock
+    return Block(
+        config.d_model,
+        config.num_heads,
+        4 * config.d_model if config.d_ff is None else config.d_ff,
+        norm=config.norm,
+        eps=config.eps,
+        dropout=config.dropout,
+        num_kv_heads=config.num_kv_heads,
+        d_head=config.d_head,
+        layout=config.layout if rotary else None,
+        base=config.base,
+        attention_dropout=config.dropout,
+    )
