@@ -9,7 +9,7 @@ import torch
 
 from course_lib.checks import universal_transformer as exercises
 from course_lib.layers.adaptive_computation import AdaptiveComputation
-from course_lib.models.universal_transformer import UniversalEncoder
+from course_lib.layers.depth_recurrence import UniversalEncoder
 
 
 def cases_of(exercise):

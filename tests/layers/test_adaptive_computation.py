@@ -11,7 +11,7 @@ from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.layers.adaptive_computation import AdaptiveComputation, FixedComputation
-from course_lib.models.universal_transformer import UniversalEncoder
+from course_lib.layers.depth_recurrence import UniversalEncoder
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 D = 8

@@ -11,11 +11,10 @@ from torch.testing import assert_close
 from course_lib.decoding import beam, greedy, sample, without_cache
 from course_lib.layers.adaptive_computation import AdaptiveOutput
 from course_lib.layers.blocks import Decoder, Encoder
+from course_lib.layers.depth_recurrence import UniversalDecoder, UniversalEncoder
 from course_lib.layers.normalization import PLACEMENTS
 from course_lib.layers.relative_attention import RelativeAttention
 from course_lib.models.universal_transformer import (
-    UniversalDecoder,
-    UniversalEncoder,
     UniversalOutput,
     UniversalTransformer,
     UniversalTransformerConfig,
