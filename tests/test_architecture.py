@@ -11,6 +11,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import course_lib.pretrained
+
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 
@@ -54,7 +56,7 @@ def test_the_documents_link_to_what_exists():
             assert (ROOT / target).exists(), f"{document} enlaza {target}, que no existe"
 
 
-PUBLIC = ("primitives", "layers", "models", "training", "tokenization", "data")
+PUBLIC = ("primitives", "layers", "models", "training", "tokenization", "data", "pretrained")
 
 
 def test_the_page_of_the_library_lists_every_module():
@@ -67,5 +69,14 @@ def test_the_page_of_the_library_lists_every_module():
     assert public - listed <= INSIDE
 
 
-# Por dentro: la orden `course` y quien escribe archivos.
-INSIDE = {"course_lib.cli", "course_lib.doctor", "course_lib.files", "course_lib.terminal"}
+def test_every_loader_is_offered_by_its_package():
+    """La página lista `course_lib.pretrained`: lo que el paquete no ofrece, no se ve en ella."""
+    package = ROOT / "course_lib" / "pretrained"
+    loaders = [re.findall(r"^def (load_\w+)", f.read_text(), re.M) for f in package.glob("*.py")]
+    assert sorted(chain(*loaders)) == sorted(course_lib.pretrained.__all__)
+
+
+# Por dentro: la orden `course`, quien escribe archivos y lo que su paquete ya ofrece.
+INSIDE = {"course_lib.cli", "course_lib.doctor", "course_lib.files", "course_lib.terminal"} | {
+    f"course_lib.pretrained.{name}" for name in ("bert", "torch_modules", "transformer_xl")
+}
