@@ -249,7 +249,7 @@ def stream(
         temperature, top_k, top_p, generator: los de `sample`; con temperature=None no se sortea.
 
     Devuelve:
-        Un iterador que da, en cada paso, un token por fila, `[batch]`; `end_id` en las que ya terminaron.
+        Un iterador: en cada paso, un token por fila, `[batch]`; `end_id` en las que terminaron.
 
     Errores:
         ValueError: los de `sample`, antes del primer token; también top_k o top_p sin temperatura.

@@ -109,7 +109,8 @@ def position_rows(
 
     Argumentos:
         shape: (batch, t), la forma del lote.
-        start: la posición del primer elemento; un entero, o uno por fila.
+        start: la posición del primer elemento; un entero, o uno por fila. O la de cada elemento,
+            `[batch, t]`.
         max_length: cuántas filas tiene la tabla.
 
     Errores:
@@ -117,20 +118,22 @@ def position_rows(
     """
     batch, t = shape
     each = isinstance(start, Tensor)
-    if each and start.shape not in ((), (batch,)):
+    if each and start.shape not in ((), (batch,), (batch, t)):
         raise ValueError(
             f"start: se esperaba un entero o uno por fila, de forma ({batch},), y llegó la forma "
             f"{tuple(start.shape)}."
         )
+    whole = each and start.ndim == 2
     low, high = (int(end) for end in start.aminmax()) if each else (start, start)
-    if low < 0 or high + t > max_length:
+    stop = high + (1 if whole else t)
+    if low < 0 or stop > max_length:
         raise ValueError(
             f"Se esperaban posiciones entre 0 y {max_length - 1} y la secuencia va de {low} a "
-            f"{high + t - 1}: acórtala o crea el modelo con un max_length mayor."
+            f"{stop - 1}: acórtala o crea el modelo con un max_length mayor."
         )
     if each:
-        return start[..., None] + torch.arange(t, device=start.device)
-    return slice(start, start + t)
+        return start if whole else start[..., None] + torch.arange(t, device=start.device)
+    return slice(start, stop)
 
 
 def _require_pad_id(pad_id, vocab_size):

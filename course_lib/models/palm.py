@@ -65,13 +65,20 @@ class PaLMConfig:
     max_length: int = 2048
 
     def __post_init__(self) -> None:
-        names = ("vocab_size", "num_layers", "max_length")
-        require_sizes(**{name: getattr(self, name) for name in names})
-        head_width(self.d_model, self.num_heads, self.num_kv_heads, self.d_head)
+        sizes = {name: getattr(self, name) for name in ("vocab_size", "num_layers", "max_length")}
+        require_sizes(d_ff=self.hidden_width, **sizes)
+        d_head = head_width(self.d_model, self.num_heads, self.num_kv_heads, self.d_head)
+        if self.positions == "rotary" and d_head % 2:
+            raise ValueError(f"Los giros van por pares de columnas y llegó d_head = {d_head}.")
         require_option("positions", self.positions, POSITIONS)
         require_option("layout", self.layout, ROTARY_LAYOUTS)
         require_option("norm", self.norm, NORMS)
         require_dropout(self.dropout)
+
+    @property
+    def hidden_width(self) -> int:
+        """Ancho de la capa oculta de `SwiGLU`."""
+        return 4 * self.d_model if self.d_ff is None else self.d_ff
 
     @property
     def output_scale(self) -> float:
@@ -262,7 +269,7 @@ def _block(config, rotary):
     return Block(
         config.d_model,
         config.num_heads,
-        4 * config.d_model if config.d_ff is None else config.d_ff,
+        config.hidden_width,
         norm=config.norm,
         eps=config.eps,
         dropout=config.dropout,

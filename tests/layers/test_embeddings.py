@@ -33,6 +33,26 @@ def test_start_says_where_the_first_token_is(positions):
     assert not torch.equal(layer(ids[:, 4:]), whole[:, 4:])
 
 
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_each_token_may_have_its_own_position(positions):
+    layer = embedding(positions=positions)
+    ids = torch.randint(0, 20, (2, 3))
+    places = torch.tensor([[0, 0, 1], [7, 2, 5]])
+    found = layer(ids, start=places)
+    for row in range(2):
+        for i in range(3):
+            alone = layer(ids[row, None, i, None], start=int(places[row, i]))
+            assert torch.equal(found[row, i], alone[0, 0])
+
+
+def test_each_position_must_be_in_the_table(as_user):
+    layer = embedding()
+    last = layer.max_length - 1
+    layer(IDS, start=torch.full_like(IDS, last))
+    with pytest.raises(ValueError, match=f"entre 0 y {last} y la secuencia va de .* a {last + 1}"):
+        layer(IDS, start=torch.full_like(IDS, last + 1))
+
+
 def test_only_learned_positions_are_parameters_and_neither_kind_is_lost():
     names = {p: set(embedding(positions=p).state_dict()) for p in ("sinusoidal", "learned", None)}
     assert names == {

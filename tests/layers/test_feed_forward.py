@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from course_lib.layers.feed_forward import FeedForward
+from course_lib.layers.feed_forward import FeedForward, SwiGLU
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 WRITTEN = {
@@ -65,3 +65,35 @@ def test_bad_options_are_explained(as_user, options, message):
 def test_an_input_of_another_width_is_explained(as_user):
     with pytest.raises(ValueError, match=r"x: se esperaba un ancho de 4 y llegó la forma \(1, 5\)"):
         FeedForward(4, 8)(torch.ones(1, 5))
+
+
+# SwiGLU
+
+
+def test_swiglu_is_its_equation():
+    layer = SwiGLU(4, 10).double()
+    x = torch.randn(2, 3, 4, dtype=torch.float64)
+    W_gate, W_up = layer.W_gate_up.weight.split(10)
+    gate = x @ W_gate.T
+    hidden = gate / (1 + torch.exp(-gate)) * (x @ W_up.T)
+    assert_close(layer(x), hidden @ layer.W_down.weight.T, **EXACT)
+
+
+def test_a_closed_gate_lets_nothing_through():
+    layer = SwiGLU(1, 1)
+    torch.nn.init.ones_(layer.W_down.weight)
+    layer.W_gate_up.weight.data = torch.tensor([[-100.0], [1.0]])  # la compuerta va primero
+    assert layer(torch.ones(1, 1, 1)).item() == 0.0, "¿están cambiados W_gate y W_up?"
+    layer.W_gate_up.weight.data = torch.tensor([[100.0], [-1.0]])
+    assert layer(torch.ones(1, 1, 1)).item() == -100.0
+
+
+def test_swiglu_has_three_matrices_and_no_bias():
+    assert sum(p.numel() for p in SwiGLU(4, 16).parameters()) == 12 * 4**2
+
+
+def test_swiglu_explains_a_wrong_width(as_user):
+    with pytest.raises(ValueError, match=r"x: se esperaba un ancho de 4 y llegó la forma \(1, 5\)"):
+        SwiGLU(4, 8)(torch.ones(1, 5))
+    with pytest.raises(ValueError, match=r"d_ff: .*positivo y llegó 0"):
+        SwiGLU(4, 0)

@@ -24,6 +24,18 @@ def test_it_holds_everything_appended_in_order(lengths, gradient):
     assert torch.equal(cache.V, V)
 
 
+@torch.no_grad()
+def test_what_is_reserved_is_filled_without_moving_and_then_grows():
+    (K, V), like = chunk(9), torch.empty(0, dtype=torch.float64)
+    empty = KeyValueCache.reserved(like, 2, 3, 7, 4)
+    place = empty.storage.tensor.data_ptr()
+    cache = empty.append(K[..., :5, :], V[..., :5, :]).append(K[..., 5:7, :], V[..., 5:7, :])
+    assert cache.storage.tensor.data_ptr() == place and cache.storage.tensor.dtype == like.dtype
+    cache = cache.append(K[..., 7:, :], V[..., 7:, :])
+    assert torch.equal(cache.K, K) and torch.equal(cache.V, V)
+    assert empty.length == 0
+
+
 @settings(max_examples=40)
 @given(st.integers(0, 2**31), st.lists(st.integers(0, 10**6), min_size=1, max_size=25))
 def test_any_tree_of_branches_keeps_every_state(seed, choices):

@@ -4,8 +4,19 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.testing import assert_close
 
-from course_lib.primitives.positions import sinusoidal_positions, step_positions
+from course_lib.primitives.positions import (
+    ROTARY_LAYOUTS,
+    rotary,
+    rotary_order,
+    rotary_table,
+    rotate,
+    sinusoidal_positions,
+    step_positions,
+)
+
+EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 
 @given(st.integers(1, 40), st.integers(1, 12))
@@ -64,3 +75,114 @@ def test_positions_and_steps_count_from_one(length, pairs, step, start):
 def test_steps_start_at_one(as_user):
     with pytest.raises(ValueError, match="se cuentan desde 1 y llegó 0"):
         step_positions(3, 4, 0)
+
+
+# Posiciones rotatorias
+
+layouts = pytest.mark.parametrize("layout", ROTARY_LAYOUTS)
+
+
+def turned(x, position, layout, base=10_000.0):
+    """Un vector girado con números complejos, que no se parece en nada a la biblioteca."""
+    d = len(x)
+    columns = [(i, i + d // 2) if layout == "half" else (2 * i, 2 * i + 1) for i in range(d // 2)]
+    y = torch.empty_like(x)
+    for i, (a, b) in enumerate(columns):
+        z = complex(x[a], x[b])
+        angle = position * base ** (-2 * i / d)
+        z *= complex(math.cos(angle), math.sin(angle))
+        y[a], y[b] = z.real, z.imag
+    return y
+
+
+@layouts
+@given(t=st.integers(1, 5), pairs=st.integers(1, 6), start=st.integers(-9, 3000))
+def test_each_pair_of_columns_turns_by_its_angle(layout, t, pairs, start):
+    x = torch.randn(2, t, 2 * pairs, dtype=torch.float64)
+    positions = torch.arange(start, start + t)
+    found = rotary(x, positions, layout=layout)
+    for row in range(2):
+        for i in range(t):
+            expected = turned(x[row, i], start + i, layout)
+            assert_close(found[row, i], expected, **EXACT)
+
+
+@layouts
+@given(m=st.integers(0, 2000), n=st.integers(0, 2000), shift=st.integers(0, 2000))
+def test_scores_depend_on_the_distance_alone(layout, m, n, shift):
+    q, k = torch.randn(2, 1, 8, dtype=torch.float64)
+
+    def score(i, j):
+        return (
+            rotary(q, torch.tensor([i]), layout=layout)
+            @ rotary(k, torch.tensor([j]), layout=layout).mT
+        )
+
+    assert_close(score(m + shift, n + shift), score(m, n), rtol=1e-8, atol=1e-9)
+    assert_close(score(0, n - m), score(m, n), rtol=1e-8, atol=1e-9)
+
+
+@layouts
+def test_the_distance_does_matter(layout):
+    q, k = torch.ones(2, 1, 8, dtype=torch.float64)
+    turns = rotary(k.expand(5, 8), torch.arange(5), layout=layout)
+    scores = (q @ turns.mT).flatten().tolist()
+    assert len({round(score, 6) for score in scores}) == 5
+    assert_close(turns.norm(dim=-1), k.norm().expand(5), **EXACT)
+
+
+@given(pairs=st.integers(1, 8), to=st.sampled_from(ROTARY_LAYOUTS))
+def test_a_permutation_of_columns_turns_one_layout_into_the_other(pairs, to):
+    other = {"half": "interleaved", "interleaved": "half"}[to]
+    x, positions = torch.randn(3, 2 * pairs, dtype=torch.float64), torch.arange(3)
+    order = rotary_order(2 * pairs, to=to)
+    expected = rotary(x, positions, layout=other)[..., order]
+    assert_close(rotary(x[..., order], positions, layout=to), expected, **EXACT)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("f32", 2e-5), ("f64", 1e-12)])
+@pytest.mark.parametrize(
+    ("layout", "name"), [("half", "halfsplit"), ("interleaved", "interleaved")]
+)
+def test_it_equals_the_reference(golden, layout, name, dtype, tolerance):
+    q = golden("08b_rope", "inputs")["q"]
+    expected = golden("08b_rope", f"out_{dtype}")[name]
+    found = rotary(q.to(expected.dtype), torch.arange(7), layout=layout)
+    assert_close(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@layouts
+def test_far_angles_are_not_rounded_in_half_precision(layout):
+    x = torch.ones(1, 64)
+    exact = rotary(x.double(), torch.tensor([2047]), layout=layout)
+    half = rotary(x.bfloat16(), torch.tensor([2047]), layout=layout)
+    assert half.dtype == torch.bfloat16
+    assert (half.double() - exact).abs().max() < 2**-7, "el ángulo se calculó en bfloat16"
+
+
+def test_each_row_may_have_its_own_positions():
+    x = torch.randn(3, 2, 4, 8)  # [batch, heads, t, d]
+    positions = torch.randint(0, 50, (3, 1, 4))
+    found = rotary(x, positions)
+    for row in range(3):
+        assert_close(found[row], rotary(x[row], positions[row, 0]))
+
+
+@layouts
+def test_one_table_serves_every_layer(layout):
+    x, positions = torch.randn(2, 5, 6), torch.arange(3, 8)
+    table = rotary_table(positions, 6, layout=layout, base=100.0, dtype=torch.float32)
+    assert all(part.dtype == torch.float32 for part in table)
+    assert_close(rotate(x, *table, layout=layout), rotary(x, positions, layout=layout, base=100.0))
+
+
+@pytest.mark.parametrize("call", [lambda d: rotary_table(torch.arange(2), d), rotary_order])
+@pytest.mark.parametrize("d", [0, 7])
+def test_a_rotation_needs_pairs_of_columns(as_user, call, d):
+    with pytest.raises(ValueError, match=f"d: se esperaba un ancho par y positivo y llegó {d}"):
+        call(d)
+
+
+def test_an_unknown_layout_is_explained(as_user):
+    with pytest.raises(ValueError, match="'half', 'interleaved' y llegó 'mitad'"):
+        rotary(torch.ones(2, 4), torch.arange(2), layout="mitad")
