@@ -12,11 +12,12 @@ READY = (
     ("Autoatención", "«El gato come» y la máscara causal"),
     ("El Transformer", "del texto a un traductor entrenado"),
 )
+# Título, subtítulo y si ya se puede leer.
 BRANCHES = (
-    ("Universal Transformer", "recurrencia en profundidad"),
-    ("BERT", "preentrenamiento y ajuste fino"),
-    ("Transformer-XL", "memoria entre segmentos"),
-    ("PaLM", "un modelo de lenguaje a gran escala"),
+    ("Universal Transformer", "recurrencia en profundidad", True),
+    ("Transformer-XL", "memoria entre segmentos", True),
+    ("BERT", "preentrenamiento y ajuste fino", False),
+    ("PaLM", "un modelo de lenguaje a gran escala", False),
 )
 
 
@@ -24,8 +25,8 @@ def course_map() -> Figure:
     fig = Figure(
         "course_map",
         title="El recorrido del curso",
-        desc="Atención, almacén clave-valor y autoatención llevan al Transformer; los cuatro están "
-        "listos. De él salen Universal Transformer, BERT, Transformer-XL y PaLM, en preparación.",
+        desc="Atención, almacén clave-valor y autoatención llevan al Transformer. De él salen "
+        "Universal Transformer y Transformer-XL, listos, y BERT y PaLM, en preparación.",
         height=648,
     )
     stations = [_station(fig, 8, 6 + 88 * i, 464, 64, *texts) for i, texts in enumerate(READY)]
@@ -35,8 +36,10 @@ def course_map() -> Figure:
     for above, below in itertools.pairwise(stations):
         fig.arrow((44, above.bottom), (44, below.y), width=2.2)
     trunk = stations[-1]
-    for i, texts in enumerate(BRANCHES):
-        branch = _station(fig, 82, 362 + 72 * i, 390, 60, *texts, ready=False, indent=18)
+    for i, (*texts, ready) in enumerate(BRANCHES):
+        branch = _station(fig, 82, 362 + 72 * i, 390, 60, *texts, ready=ready, indent=18)
+        if ready:
+            _tick(fig, branch)
         fig.arrow((44, trunk.bottom), (44, branch.cy), branch.w_)
     return fig
 
