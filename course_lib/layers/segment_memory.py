@@ -85,7 +85,7 @@ class FrozenMemory:
         needed = self.length + t + 1
         if self.distances and self.distances[0].shape[1] >= needed:
             return self
-        length = max(needed, min(2 * needed, self.limit + t + 1))
+        length = min(2 * needed, self.limit + t + 1)
         distances = (block.attention.distances(length).contiguous() for block in blocks)
         return replace(self, distances=tuple(distances))
 

@@ -182,6 +182,7 @@ def test_frozen_memory_projects_each_position_and_distance_once(monkeypatch):
     by_segments(xl, tokens(40), 4, xl.frozen_memory())
     assert projected == [4] * 10, "la memoria se proyecta otra vez"
     assert len(distances) <= 2, "las distancias se proyectan otra vez"
+    assert max(distances) == 8 + 4 + 1, "se proyectan distancias que nadie verá"
 
 
 @torch.no_grad()
