@@ -180,3 +180,18 @@ def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"nada")
     with pytest.raises(ValueError, match=r"model\.safetensors no es un archivo de tensores"):
         PretrainedFolder(tmp_path)
+
+
+@pytest.mark.parametrize("inside", [[torch.zeros(2)], 3, {"model": {"a": torch.zeros(2)}}], ids=str)
+def test_a_checkpoint_of_training_is_not_a_folder_of_weights(tmp_path, inside):
+    write(tmp_path, inside, file="pytorch_model.bin")
+    with pytest.raises(ValueError, match="se esperaban tensores con nombre, los de state_dict"):
+        PretrainedFolder(tmp_path)
+
+
+@pytest.mark.parametrize("index", ["{}", "[]", '{"weight_map": ["a"]}'])
+def test_an_index_that_says_nothing_is_refused(tmp_path, index):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors.index.json").write_text(index)
+    with pytest.raises(ValueError, match=r"index\.json: falta «weight_map»"):
+        PretrainedFolder(tmp_path)

@@ -100,7 +100,10 @@ class PretrainedFolder:
 
     def _read_shards(self, index):
         tensors = {}
-        for shard in sorted(set(self._read_json(index)["weight_map"].values())):
+        shards = self._read_json(index)
+        if not isinstance(shards, dict) or not isinstance(shards.get("weight_map"), dict):
+            raise ValueError(f"{index}: falta «weight_map», el archivo de cada tensor.")
+        for shard in sorted(set(shards["weight_map"].values())):
             file = self.path / Path(shard).name
             if not file.is_file():
                 raise ValueError(f"En «{self.path}» falta {shard}, que {index} nombra.")
@@ -120,7 +123,13 @@ def _tensors(file):
     try:
         if file.suffix == ".safetensors":
             return load_file(file)
-        return torch.load(file, map_location="cpu", weights_only=True)
+        tensors = torch.load(file, map_location="cpu", weights_only=True)
     except (SafetensorError, UnpicklingError, RuntimeError, EOFError) as error:
         reason = str(error).partition("\n")[0]
         raise ValueError(f"{file} no es un archivo de tensores: {reason}") from error
+    if not isinstance(tensors, dict) or not all(isinstance(X, Tensor) for X in tensors.values()):
+        raise ValueError(
+            f"{file}: se esperaban tensores con nombre, los de state_dict(), y llegó otra cosa. "
+            "¿Es un punto de control de entrenamiento, con los pesos dentro?"
+        )
+    return tensors
