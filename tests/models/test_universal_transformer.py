@@ -128,6 +128,17 @@ def test_an_offset_is_the_place_in_a_longer_sequence():
     assert not torch.allclose(each.states[1:], model(x[1:]).states)
 
 
+def test_the_offset_reaches_both_halves():
+    model, source, target = make(), sentences(3, 5), sentences(3, 4)
+    ours = model(source, target, start=torch.tensor([0, 7, 30]))
+    for row, start in enumerate((0, 7, 30)):
+        x, y = model.source_embedding(source[[row]]), model.target_embedding(target[[row]])
+        encoded = model.encoder(x, start=start)
+        decoded = model.decoder(y, encoded.states, start=start)
+        assert_close(ours.encoder.states[[row]], encoded.states, **EXACT)
+        assert_close(ours.logits[[row]], model.logits(decoded.states), **EXACT)
+
+
 @pytest.mark.parametrize("start", [6, -1, torch.tensor([0, 6])])
 def test_positions_beyond_the_limit(start):
     model = UniversalEncoder(**SIZES, max_steps=2, max_length=10)
