@@ -100,7 +100,8 @@ class UniversalEncoder(_Universal):
     Errores:
         ValueError: si un tamaño o una opción no tiene sentido.
 
-    Fuente: Dehghani et al. (2018), §2.1 y §2.2; capítulo `universal_transformer`.
+    Fuente: Dehghani et al. (2018), §2.1 y §2.2; ecuaciones `eq-universal-step` y
+    `eq-universal-positions` del capítulo `universal_transformer`.
     """
 
     Block = EncoderBlock

@@ -55,6 +55,8 @@ class FrozenMemory:
         limit: cuántas posiciones se recuerdan a lo sumo.
         caches: claves y valores, una por bloque.
         distances: las distancias proyectadas, `[heads, n, d_k]` por bloque.
+
+    Fuente: capítulo `transformer_xl`.
     """
 
     limit: int

@@ -111,7 +111,8 @@ class TransformerXL(nn.Module):
     Argumentos:
         config: los tamaños y la variante.
 
-    Fuente: Dai et al. (2019), §3.2 y §3.3; capítulo `transformer_xl`.
+    Fuente: Dai et al. (2019), §3.2 y §3.3; ecuaciones `eq-segment-memory` y `eq-relative-scores`
+    del capítulo `transformer_xl`.
     """
 
     def __init__(self, config: TransformerXLConfig) -> None:
@@ -163,7 +164,15 @@ class TransformerXL(nn.Module):
         targets: Int[Tensor, "batch t"],
         memory: Memory | FrozenMemory | None = None,
     ) -> tuple[Float[Tensor, "batch t"], Memory | FrozenMemory]:
-        """Da −log P de cada objetivo y la memoria nueva, sin puntuar todo el vocabulario."""
+        """Da −log P de cada objetivo y la memoria nueva, sin puntuar todo el vocabulario.
+
+        Argumentos:
+            token_ids, memory: los de `forward`.
+            targets: el token que sigue a cada uno, `[batch, t]`.
+
+        Errores:
+            ValueError: los de `forward`, y si un objetivo no está en el vocabulario.
+        """
         h, memory, _ = self._read(token_ids, memory, False)
         return self.output.nll(h, targets, self.embedding), memory
 
@@ -172,7 +181,11 @@ class TransformerXL(nn.Module):
         return Memory(self._limit(length))
 
     def frozen_memory(self, length: int | None = None) -> FrozenMemory:
-        """Como `empty_memory`, para pesos que ya no cambian: guarda claves y valores."""
+        """Como `empty_memory`, para pesos que ya no cambian: guarda claves y valores.
+
+        Solo se lee sin gradiente, con torch.no_grad() o torch.inference_mode(); si los pesos
+        cambian, hay que empezar otra.
+        """
         return FrozenMemory(self._limit(length))
 
     def _limit(self, length):
