@@ -12,7 +12,7 @@ from course_lib.decoding import beam, greedy, sample, without_cache
 from course_lib.layers.adaptive_computation import AdaptiveOutput
 from course_lib.layers.blocks import Decoder, Encoder
 from course_lib.layers.depth_recurrence import UniversalDecoder, UniversalEncoder
-from course_lib.layers.normalization import PLACEMENTS
+from course_lib.layers.normalization import PLACEMENTS, RMSNorm
 from course_lib.layers.relative_attention import RelativeAttention
 from course_lib.models.universal_transformer import (
     UniversalOutput,
@@ -347,6 +347,7 @@ def test_the_ponder_cost_is_the_mean_of_the_real_positions():
     ]
     assert len(costs) == 7 + 5  # distintas, para que la media de las medias no sea lo mismo
     assert found.ponder_cost.item() == pytest.approx(sum(costs) / 12)
+    assert model(source * PAD, target * PAD).ponder_cost == 0, "nada que promediar no es NaN"
 
 
 def test_the_loss_teaches_to_ponder_less():
@@ -395,6 +396,22 @@ def test_it_learns_to_copy():
 
 
 # Configuración
+
+
+def test_every_setting_reaches_both_halves():
+    options = {"dropout": 0.25, "activation": "gelu", "placement": "sandwich", "norm": "rms"}
+    options |= {"final_norm": False, "epsilon": 0.2, "max_steps": 7, "max_length": 33, "pad_id": 3}
+    model = make(**options)
+    for half in (model.encoder, model.decoder):
+        last = half.block.residual_feed_forward
+        assert (last.dropout.p, last.placement) == (0.25, "sandwich")
+        assert isinstance(last.norm, RMSNorm) and isinstance(half.norm, nn.Identity)
+        assert half.block.feed_forward.activation == "gelu"
+        assert (half.computation.epsilon, half.computation.max_steps) == (0.2, 7)
+        assert len(half.positions) == half.max_length == 33 and len(half.steps) == 7
+    for embedding in (model.source_embedding, model.target_embedding):
+        found = (embedding.dropout.p, embedding.pad_id, embedding.max_length, embedding.positions)
+        assert found == (0.25, 3, 33, None), "las posiciones se suman antes de cada paso"
 
 
 def test_another_attention_is_refused():
