@@ -5,6 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from course_lib.layers.depth_recurrence import UniversalEncoder
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.layers.normalization import make_norm
 from course_lib.layers.tied_block import Layout, StepKeys
@@ -70,6 +71,18 @@ def test_large_states_in_half_precision(norm):
     found = keys.at(step)
     assert found.dtype == torch.float16
     assert_close(found.float(), expected, rtol=0.02, atol=0.02, msg="se normaliza en float16")
+
+
+def test_padding_is_never_projected(monkeypatch):
+    model, projected = UniversalEncoder(D, HEADS, 12, max_steps=3, max_length=6), []
+    model.computation.gather_below = 2.0  # solo las activas
+    update = StepKeys.update
+    monkeypatch.setattr(
+        StepKeys, "update", lambda *a: (projected.append(a[1].shape[:-1].numel()), update(*a))[1]
+    )
+    visible = torch.arange(6) < torch.tensor([[6], [2], [0]])
+    model(torch.randn(3, 6, D), visible=visible)
+    assert projected[0] == 8 and max(projected) == 8, "se proyectan las claves del relleno"
 
 
 # Cómo se reparten las posiciones sueltas

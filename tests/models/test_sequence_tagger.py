@@ -101,3 +101,20 @@ def test_it_learns_to_look_at_the_previous_token(encoder):
     before = loss(model, (ids, labels)).item()
     train(model, loss, [(ids, labels)], steps=120, learning_rate=5e-3, progress=False)
     assert loss(model, (ids, labels)).item() < 0.3 * before
+
+
+@every_encoder
+@pytest.mark.usefixtures("as_user")
+def test_another_width_is_refused_in_spanish(encoder):
+    with pytest.raises(ValueError, match="x: se esperaba un ancho de 16"):
+        ENCODERS[encoder]()(torch.zeros(1, 2, 8))
+
+
+@every_encoder
+def test_the_positions_are_of_the_type_of_the_weights(encoder):
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        found = ENCODERS[encoder]()(torch.zeros(1, 2, 16))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert getattr(found, "states", found).dtype == torch.bfloat16
