@@ -14,6 +14,7 @@ from course_lib.layers.blocks import Decoder, Encoder
 from course_lib.layers.depth_recurrence import UniversalDecoder, UniversalEncoder
 from course_lib.layers.normalization import PLACEMENTS, RMSNorm
 from course_lib.layers.relative_attention import RelativeAttention
+from course_lib.layers.tied_block import StepKeys
 from course_lib.models.universal_transformer import (
     UniversalOutput,
     UniversalTransformer,
@@ -272,6 +273,20 @@ def test_a_later_position_goes_deeper_than_an_earlier_one():
             new, state = model.step(token, state)
             logits.append(new)
         assert_close(torch.cat(logits, 1), model(source, target).logits, **EXACT)
+
+
+@torch.no_grad()
+def test_the_steps_that_nobody_takes_project_once(monkeypatch):
+    """Todas se detienen en el primero; las cachés de los demás guardan su único estado final."""
+    model, projected, update = make(max_steps=6), [], StepKeys.update
+    nn.init.constant_(model.decoder.computation.halting.bias, 50.0)
+    nn.init.zeros_(model.decoder.computation.halting.weight)
+    state = model.start(sentences(3, 4))
+    monkeypatch.setattr(
+        StepKeys, "update", lambda *a: (projected.append(a[1].shape[:-1].numel()), update(*a))[1]
+    )
+    model.step(sentences(3, 2), state)
+    assert projected == [6, 6, 0, 0, 0, 0], "un estado que ya no cambia se proyecta otra vez"
 
 
 @settings(max_examples=15)
