@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from course_lib.layers.arguments import require_sizes, require_width
 
 States = Float[Tensor, "batch t d_model"]
-Places = Int[Tensor, " active"] | None  # índices en [batch·t]; None, todas las posiciones
+Places = Int[Tensor, " active"] | None  # índices, una fila tras otra; None, todas las posiciones
 Step = Callable[[Tensor, int, Tensor | None], tuple[Tensor, Tensor]]
 
 # Con más posiciones activas que esta parte, calcularlas todas cuesta menos que reunirlas.
