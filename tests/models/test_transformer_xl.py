@@ -263,6 +263,49 @@ def test_as_many_parameters_as_the_authors(config, count):
     assert sum(parameter.numel() for parameter in xl.parameters()) == count
 
 
+def test_the_memory_and_dropout_of_the_authors():
+    small, large = TransformerXLConfig.enwik8_12(), TransformerXLConfig.enwik8_24()
+    words = TransformerXLConfig.wikitext103()
+    assert [config.memory_length for config in (small, large, words)] == [512, 768, 150]
+    for config, dropout, attention in ((small, 0.1, 0.0), (large, 0.15, 0.15), (words, 0.1, 0.0)):
+        found = (config.dropout, config.inner_dropout, config.attention_dropout)
+        assert found == (dropout, dropout, attention)
+        assert config.tie_biases and not config.same_length
+    assert TransformerXLConfig.enwik8_24(memory_length=9).memory_length == 9
+
+
+def test_every_setting_reaches_every_block():
+    dropouts = {"dropout": 0.1, "inner_dropout": 0.2, "attention_dropout": 0.3}
+    options = {"clamp_length": 7, "global_terms": False, "placement": "sandwich", "eps": 1e-3}
+    xl = model(**dropouts, **options)
+    for block in xl.blocks:
+        attention, hidden = block.attention, block.feed_forward.dropout.p
+        assert (attention.clamp_length, attention.u, attention.v) == (7, None, None)
+        assert (attention.dropout, hidden) == (0.3, 0.2)
+        for residual in (block.residual_attention, block.residual_feed_forward):
+            assert (residual.placement, residual.dropout.p) == ("sandwich", 0.1)
+            assert residual.norm.eps == residual.outer_norm.eps == 1e-3
+    assert xl.norm.eps == 1e-3 and xl.dropout.p == 0.1
+    tied = model(tie_biases=True).blocks
+    assert all(b.attention.u is tied[0].attention.u for b in tied)
+    assert all(b.attention.v is tied[0].attention.v for b in tied)
+
+
+@pytest.mark.parametrize("placement, default", [("post", False), ("pre", True), ("sandwich", True)])
+@torch.no_grad()
+def test_the_last_norm_is_there_when_the_placement_asks_for_it(placement, default):
+    for final_norm in (None, True, False):
+        xl = model(placement=placement, final_norm=final_norm)
+        wanted = default if final_norm is None else final_norm
+        assert (xl.norm is not None) == wanted
+        seen = []
+        xl.output.register_forward_pre_hook(lambda _, inputs, seen=seen: seen.append(inputs[0]))
+        xl(tokens(3))
+        if wanted:
+            h = (seen[0] - xl.norm.bias) / xl.norm.weight
+            assert_close(h.mean(-1), torch.zeros(2, 3).double(), **EXACT)
+
+
 def test_every_parameter_learns():
     for changes in VARIANTS.values():
         xl = model(**changes)
@@ -298,7 +341,11 @@ def test_dropout_where_the_authors_have_it(monkeypatch):
         ({"memory_length": -1}, "memory_length: se esperaba 0 o más"),
         ({"memory_length": 0, "same_length": True}, "memory_length: se esperaba 0 o más"),
         ({"placement": "after"}, "placement: se esperaba uno de"),
+        ({"dropout": 1.0}, "dropout: se esperaba una probabilidad"),
+        ({"inner_dropout": -0.1}, "dropout: se esperaba una probabilidad"),
         ({"attention_dropout": 1.0}, "dropout: se esperaba una probabilidad"),
+        ({"d_ff": 0}, "d_ff: se esperaba un entero positivo"),
+        ({"div_val": 0}, "div_val: se esperaba un entero positivo"),
         ({"num_layers": 0}, "num_layers: se esperaba un entero positivo"),
         ({"cutoffs": (20,)}, "cutoffs: se esperaban cortes crecientes"),
         ({"clamp_length": 0}, "clamp_length: se esperaba un entero positivo"),
