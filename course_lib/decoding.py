@@ -304,7 +304,7 @@ def _write(step, prompt, state, choose, end_id, max_new_tokens) -> Generation:
     for rows, chosen, log_p in _steps(step, prompt, state, choose, end_id, max_new_tokens):
         written.append(_in_rows(prompt, rows, chosen, end_id))
         total = log_p.new_zeros(len(prompt)) if total is None else total
-        total[rows] += log_p
+        total.index_add_(0, rows, log_p)
     return Generation(torch.stack(written, 1), total)
 
 

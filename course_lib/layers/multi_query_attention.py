@@ -2,7 +2,6 @@
 
 import torch
 import torch.nn.functional as F
-from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -99,7 +98,7 @@ class MultiQueryAttention(nn.Module):
         if past.length:
             K, V = cache.K, cache.V
         H, A = self.attend(Q, K, V, mask, need_weights)
-        H = self.W_h(rearrange(H, "batch heads t d -> batch t (heads d)"))
+        H = self.W_h(H.transpose(1, 2).flatten(2))
         return (H, cache, A) if need_weights else (H, cache)
 
     def rotation(self, positions: Tensor, X: Tensor) -> Rotation:
@@ -110,7 +109,7 @@ class MultiQueryAttention(nn.Module):
 
     def project(self, X: Float[Tensor, "batch t d_model"], rotation: Rotation | None) -> tuple:
         """Da Q, K y V por cabezas: un solo producto, y un solo giro para consultas y claves."""
-        heads = rearrange(self.W_qkv(X), "batch t (heads d) -> batch heads t d", d=self.d_head)
+        heads = self.W_qkv(X).reshape(*X.shape[:2], -1, self.d_head).transpose(1, 2)
         QK, V = heads.tensor_split([-self.num_kv_heads], dim=1)
         if rotation is not None:
             QK = rotate(QK, *rotation, layout=self.layout)
@@ -131,11 +130,12 @@ class MultiQueryAttention(nn.Module):
     def _attend_from_one(self, Q, K, V, mask, dropout):
         """Una sola posición: las cabezas de un grupo son las filas de una misma consulta.
 
-        Así cada clave se lee una vez por grupo, y no una por cabeza.
+        Así cada clave se lee una vez por grupo, y no una por cabeza. Quien escribe siempre se ve a
+        sí mismo: no hay fila sin nada que ver, y el núcleo de torch basta.
         """
-        Q = rearrange(Q, "batch (kv group) 1 d -> batch kv group d", kv=self.num_kv_heads)
-        H = attention(Q, K, V, mask=mask, dropout=dropout)
-        return rearrange(H, "batch kv group d -> batch (kv group) 1 d")
+        Q_rows = Q.reshape(len(Q), self.num_kv_heads, -1, self.d_head)
+        H = F.scaled_dot_product_attention(Q_rows, K, V, attn_mask=mask, dropout_p=dropout)
+        return H.reshape(Q.shape)
 
     def _for_each_head(self, X):
         """Repite cada par para las cabezas de su grupo; si solo hay uno, la difusión basta."""
