@@ -129,6 +129,18 @@ def test_the_weights_of_attention():
         assert_close(A.sum(-1), torch.ones_like(A[..., 0]), **EXACT)
 
 
+@torch.no_grad()
+def test_the_weights_with_the_same_length():
+    xl, token_ids = model(memory_length=4, same_length=True), tokens(3)
+    _, memory = xl(tokens(6))
+    logits, _, weights = xl(token_ids, memory, need_weights=True)
+    assert_close(logits, xl(token_ids, memory)[0], **EXACT)
+    distance = torch.arange(4, 7)[:, None] - torch.arange(7)
+    visible = (distance >= 0) & (distance < 4)
+    for A in weights:
+        assert ((A > 0) == visible).all(), "cada posición ve las cuatro últimas, ella incluida"
+
+
 # El gradiente
 
 
@@ -372,6 +384,12 @@ def test_the_memory_of_another_model_is_refused(as_user, kind):
     _, memory = small(tokens(3), getattr(small, kind)())
     with pytest.raises(ValueError, match="un modelo de 3 bloques, como este, y llegó la de uno de"):
         xl(tokens(3), memory)
+
+
+def test_the_memory_of_another_width_is_refused(as_user):
+    _, memory = model(d_model=32)(tokens(3))
+    with pytest.raises(ValueError, match="2 filas de ancho 16, como el segmento"):
+        model()(tokens(3), memory)
 
 
 def test_bad_lengths_of_memory(as_user):
