@@ -45,6 +45,6 @@ def dense(
     pocas filas, el mismo producto escrito (W xᵀ)ᵀ lee W una sola vez y con menos espera.
     """
     rows = x.numel() // max(x.shape[-1], 1)
-    if rows not in FEW_ROWS or W.numel() < LARGE or x.is_cuda or torch.is_grad_enabled():
+    if rows not in FEW_ROWS or W.numel() < LARGE or torch.is_grad_enabled() or not x.is_cpu:
         return F.linear(x, W)
     return (W @ x.reshape(rows, -1).T).T.unflatten(0, x.shape[:-1])
