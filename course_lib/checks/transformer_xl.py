@@ -45,10 +45,11 @@ def _segments_call(student, stream, batch_size, length):
 
 
 def _segments_cases(rng):
-    # Sobran dos tokens, ninguno y uno; el último segmento, corto, entero y corto.
+    # El texto se reparte justo con su respuesta final (31 y 21), sin ella (24) o de ninguna manera
+    # (38); el último segmento, corto o entero.
     return [
         (torch.randint(1, 90, (n,), generator=rng), batch, length)
-        for n, batch, length in ((25, 2, 5), (24, 3, 7), (31, 3, 5), (21, 5, 2))
+        for n, batch, length in ((38, 3, 5), (24, 3, 7), (31, 3, 5), (21, 5, 2))
     ]
 
 
@@ -83,6 +84,24 @@ def _unguarded(stream, batch_size):
     t = len(stream) // batch_size
     inputs = stream[: batch_size * t].view(batch_size, t)
     return inputs, stream[1 : batch_size * t + 1].view(batch_size, t)
+
+
+def _nothing_dropped(stream, batch_size):
+    return stream[:-1].view(batch_size, -1), stream[1:].view(batch_size, -1)
+
+
+def _dropped_before_shifting(stream, batch_size):
+    return _both(stream[: len(stream) // batch_size * batch_size], batch_size)
+
+
+def _followed_by(first):
+    """Todo el texto entra; al último token le responde lo que diga `first(corriente)`."""
+
+    def rows(stream, batch_size):
+        answers = torch.cat([stream[1:], first(stream)])
+        return _whole_rows(stream, batch_size), _whole_rows(answers, batch_size)
+
+    return rows
 
 
 def _rows_of_whole_segments(stream, batch_size, length):
@@ -188,6 +207,30 @@ SEGMENTS = Exercise(
             raises=RuntimeError,
         ),
         Misconception(
+            "nothing_dropped",
+            _segments_from(_nothing_dropped),
+            "solo funciona cuando el texto se reparte justo: antes de formar las filas, descarta "
+            "del final los tokens que sobran",
+            raises=RuntimeError,
+        ),
+        Misconception(
+            "dropped_before_shifting",
+            _segments_from(_dropped_before_shifting),
+            "recortas el texto a filas enteras y después apartas un token para la última "
+            "respuesta, y cada fila pierde uno: apártalo primero",
+        ),
+        Misconception(
+            "last_answer_rolled",
+            _segments_from(_followed_by(lambda stream: stream[:1])),
+            "roll da la vuelta al texto: cuando entra entero, el último token respondería el "
+            "primero de todos. Solo puede entrar un token si se sabe cuál le sigue",
+        ),
+        Misconception(
+            "last_answer_invented",
+            _segments_from(_followed_by(lambda stream: stream.new_zeros(1))),
+            "inventas la respuesta del último token, un 0: si no se sabe cuál le sigue, no entra",
+        ),
+        Misconception(
             "drops_the_last_segment",
             lambda s, b, length: [p for p in _segments(s, b, length) if p[0].shape[1] == length],
             "descartas el último segmento cuando sale más corto; aquí se conserva, corto",
@@ -260,7 +303,8 @@ def _update_cases(rng):
         for batch, t, m, d, limit in (
             (2, 3, 3, 5, 4),
             (3, 4, 0, 2, 6),  # todavía no se llena
-            (2, 5, 3, 4, 2),  # solo caben estados nuevos
+            (3, 5, 3, 4, 2),  # solo caben estados nuevos
+            (2, 5, 0, 3, 3),  # el primer segmento ya no cabe entero
             (3, 2, 3, 6, 9),
             (2, 2, 4, 3, 4),
             (2, 3, 1, 2, 0),  # sin memoria
@@ -363,6 +407,30 @@ UPDATE_MEMORY = Exercise(
             "caben los anteriores",
         ),
         Misconception(
+            "forgets_the_memory_and_zero",
+            _update_with(join=lambda s, M: s, keep=lambda joined, length: joined[:, -length:]),
+            "guardas solo los estados nuevos, y también caben los anteriores si la memoria es más "
+            "larga que el segmento. Además, con memory_length = 0 el corte [-0:] lo conserva todo",
+        ),
+        Misconception(
+            "cuts_the_batch",
+            _update_with(keep=lambda joined, length: joined[-length:]),
+            "cortas el eje 0, y ahí están las filas del lote: las posiciones son el eje 1",
+        ),
+        Misconception(
+            "drops_as_many",
+            _update_with(keep=lambda joined, length: joined[:, length:]),
+            "quitas memory_length estados del principio; son los que se quedan, no los que sobran",
+        ),
+        Misconception(
+            "first_segment_whole",
+            lambda states, memory, length: (
+                _update(states, memory, length) if memory.shape[1] else states.detach()
+            ),
+            "cuando la memoria está vacía guardas el segmento entero, y puede ser más largo que "
+            "memory_length: también se corta",
+        ),
+        Misconception(
             "never_cut",
             _update_with(keep=lambda joined, length: joined),
             "nunca olvidas: la memoria crece sin fin. Quédate con los últimos memory_length",
@@ -439,7 +507,14 @@ def _first_seen_call(student, position, num_layers, memory_length, segment_lengt
 
 
 def _first_seen_cases(rng):
-    cases = [(29, 2, 4, 4), (29, 3, 2, 4), (40, 2, 6, 4), (11, 2, 8, 4), (23, 1, 0, 5)]
+    cases = [
+        (29, 2, 4, 4),
+        (29, 3, 2, 4),
+        (40, 2, 6, 4),
+        (11, 2, 8, 4),
+        (23, 1, 0, 5),
+        (31, 1, 5, 4),
+    ]
     for _ in range(4):
         m, length = _integer(rng, 3, 9), _integer(rng, 3, 8)
         cases.append((_integer(rng, 60, 90), _integer(rng, 2, 4), m, length))
@@ -518,6 +593,18 @@ FIRST_SEEN = Exercise(
             _stepping(_one_layer, layers=-1),
             "retrocedes una capa de menos: la primera también tiene memoria, la de las "
             "incrustaciones",
+        ),
+        Misconception(
+            "memory_of_whole_segments",
+            _stepping(lambda p, m, L: p // L * L - -(-m // L) * L),
+            "redondeas la memoria a segmentos enteros; si m no es múltiplo de L, lo primero que se "
+            "ve está en medio de un segmento",
+        ),
+        Misconception(
+            "one_short_in_each_layer",
+            _stepping(lambda p, m, L: p // L * L - m + 1),
+            "te quedas corto de una en cada capa: las m posiciones anteriores a c son c − m, …, "
+            "c − 1, y la primera es c − m",
         ),
         Misconception(
             "memory_first",
@@ -627,6 +714,24 @@ MASK = Exercise(
             "cada posición ve también la que le sigue: te sobra una diagonal",
         ),
         Misconception(
+            "moved_by_the_length",
+            lambda t, m: _ones(t, m).tril(t),
+            "corres la diagonal tantos lugares como posiciones tiene el segmento; son las que "
+            "tiene la memoria",
+        ),
+        Misconception(
+            "moved_the_other_way",
+            lambda t, m: _ones(t, m).tril(-m),
+            "corres la diagonal hacia el lado contrario, y se ve de menos: con la memoria delante "
+            "se ve más",
+        ),
+        Misconception(
+            "segment_reversed",
+            lambda t, m: torch.cat([torch.ones(t, m).bool(), causal_mask(t).T], dim=1),
+            "la memoria se ve entera; dentro del segmento, el triángulo es el contrario: cada "
+            "posición ve su futuro y no su pasado",
+        ),
+        Misconception(
             "everything",
             _ones,
             "no ocultas nada: dentro del segmento sigue habiendo futuro",
@@ -694,6 +799,17 @@ def _surplus_at_the_end(S):
     return S.flatten(-2)[..., :-t].unflatten(-1, (t, n))
 
 
+def _flat_whole(S):
+    """Aplana también el lote y las cabezas."""
+    t, n = S.shape[-2], S.shape[-1] - 1
+    return S.reshape(-1)[t:].view(t, n)
+
+
+def _hides_itself(S):
+    t, n = S.shape[-2], S.shape[-1] - 1
+    return relative_shift(S).masked_fill(torch.ones(t, n).triu(n - t).bool(), -math.inf)
+
+
 def _zero_times_infinity(S):
     shifted = relative_shift(S)
     return shifted - (~causal_mask(*shifted.shape[-2:])).float() * math.inf
@@ -759,6 +875,19 @@ RELATIVE_SHIFT = Exercise(
             _masked(_surplus_at_the_end),
             "quitas del final los números que sobran, y sobran por el principio: la primera fila "
             "es la que más se corre",
+        ),
+        Misconception(
+            "flattens_everything",
+            _masked(_flat_whole),
+            "con una sola tabla funciona; con ejes delante, lote o cabezas, las mezcla: une solo "
+            "los dos últimos, flatten(-2)",
+            raises=RuntimeError,
+        ),
+        Misconception(
+            "hides_itself",
+            _hides_itself,
+            "la máscara tapa una diagonal de más, la de cada posición consigo misma: la distancia "
+            "0 se ve",
         ),
         Misconception(
             "times_infinity",
@@ -962,6 +1091,12 @@ def _without_memory_in_the_distance(S):
     return _read_columns(lambda i, j, t, n: n - (i - j))(S)
 
 
+def _v_not_shifted(X, memory, R, W_q, W_k, W_r, u, v):
+    Q, K, r = X @ W_q, torch.cat([memory, X], dim=1) @ W_k, R @ W_r
+    S = (Q + u) @ K.mT + relative_shift(Q @ r.mT) + (r @ v)[1:]
+    return _hide_future(S / math.sqrt(K.shape[-1]))
+
+
 def _nothing(S):
     return torch.zeros_like(S)
 
@@ -1074,6 +1209,12 @@ SCORES = Exercise(
             "falta una por clave",
         ),
         Misconception(
+            "v_not_shifted",
+            _v_not_shifted,
+            "desplazas el término Q rᵀ, pero no el de v: los dos salen por distancia, así que "
+            "súmalos antes de desplazar",
+        ),
+        Misconception(
             "no_scale",
             _scores_with(scale=lambda d, d_k: 1.0),
             "los cuatro términos son correctos; faltó dividir por √d_k",
@@ -1155,6 +1296,11 @@ SCORES = Exercise(
             _scores_with(finish=lambda S: _hide_future(S, -1e9)),
             "los cuatro términos son correctos; en el futuro pones un número muy negativo, y se "
             "pide −∞",
+        ),
+        Misconception(
+            "hides_the_past",
+            _scores_with(finish=lambda S: S.masked_fill(causal_mask(*S.shape[-2:]), -math.inf)),
+            "ocultas el pasado y dejas el futuro: la máscara está al revés",
         ),
         Misconception(
             "mask_without_memory",
@@ -1298,6 +1444,12 @@ COST = Exercise(
             "las 128 del segmento",
         ),
         Misconception(
+            "memory_asks_once",
+            [640 * 640, 640 / 128],
+            "con memoria preguntan las 128 posiciones del segmento, no una sola: cada una tiene "
+            "una puntuación por clave",
+        ),
+        Misconception(
             "memory_asks_per_segment",
             [640 * 640, 640 * 640],
             "con memoria solo preguntan las 128 posiciones del segmento, y su tabla de "
@@ -1396,7 +1548,8 @@ def _read_cases(rng):
     cases = []
     for batch, t, num_layers, length, memory_length in (
         (2, 6, 1, 2, 3),
-        (2, 8, 2, 2, 3),
+        (2, 5, 2, 2, 3),
+        (1, 4, 1, 2, 0),  # sin memoria
         (1, 7, 3, 3, 2),  # el último segmento es corto
         (2, 9, 2, 3, 20),  # la memoria alcanza para todo: es una pasada entera
     ):
@@ -1476,6 +1629,10 @@ def _without_gradient(X, layers, length, memory_length):
 def _detached_between_layers(X, layers, length, memory_length):
     cut = [lambda h, memory, layer=layer: layer(h.detach(), memory) for layer in layers]
     return _read(X, cut, length, memory_length)
+
+
+def _segment_detached(X, layers, length, memory_length):
+    return _read(X.detach() + 0 * X, layers, length, memory_length)
 
 
 def _only_the_last(X, layers, length, memory_length):
@@ -1566,10 +1723,29 @@ READ = Exercise(
             "últimos",
         ),
         Misconception(
+            "minus_zero",
+            _read_with(
+                remember=lambda h, memory, length: torch.cat([memory, h], 1)[:, -length:].detach()
+            ),
+            "casi: con memory_length = 0 el corte [-0:] es [0:], y la memoria lo conserva todo",
+        ),
+        Misconception(
             "not_detached",
             _read_with(remember=_attached),
             "las salidas son correctas, pero el gradiente atraviesa la memoria: separa del grafo "
             "lo que se guarda",
+        ),
+        Misconception(
+            "detaches_only_the_memory",
+            _read_with(remember=lambda h, memory, length: _attached(h, memory.detach(), length)),
+            "las salidas son correctas, pero separas del grafo solo la memoria vieja: los estados "
+            "que se le agregan también van separados",
+        ),
+        Misconception(
+            "segment_detached",
+            _segment_detached,
+            "las salidas son correctas, pero separas del grafo el segmento mismo, y no solo lo que "
+            "se guarda: a las incrustaciones no les llega el gradiente",
         ),
         Misconception(
             "without_gradient",

@@ -75,6 +75,22 @@ def _encodings_halves(length, num_steps, d_model):
     return torch.cat((both[..., ::2], both[..., 1::2]), dim=-1)
 
 
+def _encodings_exchanged(length, num_steps, d_model):
+    """Los cosenos en las columnas pares, y los senos en las impares."""
+    return _encodings(length, num_steps, d_model).unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
+
+
+def _encodings_by_column(length, num_steps, d_model):
+    """Cada columna con su frecuencia, en lugar de una para cada par."""
+    column = torch.arange(d_model)
+
+    def encode(size):
+        angles = torch.arange(1, size + 1)[:, None] / 10_000 ** (column / d_model)
+        return torch.where(column % 2 == 0, angles.sin(), angles.cos())
+
+    return encode(length) + encode(num_steps)[:, None]
+
+
 def _encodings_concatenated(length, num_steps, d_model):
     position, step = (
         sinusoidal_positions(size, d_model // 2, start=1) for size in (length, num_steps)
@@ -150,6 +166,17 @@ STEP_ENCODINGS = Exercise(
             "half_exponent",
             _encodings_own(lambda even, d_model: even / 2 / d_model),
             "el exponente se quedó en j/d: el par de columnas 2j, 2j + 1 lleva 2j/d",
+        ),
+        Misconception(
+            "one_frequency_per_column",
+            _encodings_by_column,
+            "cada columna tiene su propia frecuencia; el seno de la 2j y el coseno de la 2j + 1 "
+            "comparten una, la de 2j/d",
+        ),
+        Misconception(
+            "sine_and_cosine_exchanged",
+            _encodings_exchanged,
+            "pones los cosenos en las columnas pares y los senos en las impares; es al revés",
         ),
         Misconception(
             "product",
@@ -263,6 +290,22 @@ def _halting_geometric(p, epsilon):
     return _put_at(_cut(p * going, n), n, left), n, left
 
 
+def _halting_without_break(p, epsilon):
+    """El bucle sigue después de la parada: la última vuelta decide N y R."""
+    weights, total = p.clone(), 0.0
+    for n, p_n in enumerate(p.tolist(), 1):
+        if total + p_n >= 1 - epsilon or n == len(p):
+            weights[n - 1] = 1 - total
+        total += p_n
+    return weights, len(p), 1 - (total - p_n)
+
+
+def _halting_clamped(p, epsilon):
+    n = _stop(p, epsilon)[0]
+    left = max(1 - _sum_to(p, n), 0.0)
+    return _put_at(_cut(p, n), n, left), n, left
+
+
 def _sum_to(p, n):
     return float(p[:n].sum())
 
@@ -350,6 +393,18 @@ HALTING = Exercise(
             ),
             "calculas el resto después de sumar la p del último paso, y sale casi cero o negativo: "
             "R es lo que faltaba para 1 *antes* de ese paso",
+        ),
+        Misconception(
+            "remainder_after_clamped",
+            _halting_clamped,
+            "el resto te salía negativo y lo recortas a cero; sale así porque le restas también la "
+            "p del último paso: R es lo que faltaba para 1 antes de él",
+        ),
+        Misconception(
+            "no_break",
+            _halting_without_break,
+            "tu bucle no se detiene en la parada: los pasos siguientes reciben peso, y N y R salen "
+            "del último. Con el primero que llega al umbral se termina (break o return)",
         ),
         Misconception(
             "remainder_after_and_unused",
@@ -526,6 +581,13 @@ def _mixture_rest_to_the_last(states, p, epsilon):
     return faulty(states, p, epsilon) + rest * states[-1]
 
 
+def _mixture_stops_together(states, p, epsilon):
+    def anyone(total, p_n, threshold):
+        return (_reaches(total, p_n, threshold) & (total < threshold)).any().expand_as(p_n)
+
+    return _mixture_with(anyone)(states, p, epsilon)
+
+
 def _mixture_to_the_threshold(states, p, epsilon):
     def weigh(last, total, p_n, active):
         return torch.where(last, 1 - epsilon - total, p_n) * active
@@ -610,6 +672,30 @@ REMAINDER_BUG = Exercise(
             _mixture_rest_to_the_last,
             "das lo que falta al último estado de la lista; le toca al estado del paso en que cada "
             "posición para",
+        ),
+        Misconception(
+            "stops_together",
+            _mixture_stops_together,
+            "en cuanto una posición llega al umbral, das el resto a todas: cada una para en su "
+            "paso. Elige con torch.where, y no con un if sobre .any()",
+        ),
+        Misconception(
+            "one_minus_p",
+            _mixture_with(
+                weigh=lambda last, total, p, active: torch.where(last, 1 - p, p) * active
+            ),
+            "al paso de la parada le das 1 − p; el resto es 1 menos lo reunido en los pasos "
+            "anteriores",
+        ),
+        Misconception(
+            "rest_detached",
+            _mixture_with(
+                weigh=lambda last, total, p, active: (
+                    torch.where(last, (1 - total).detach(), p) * active
+                )
+            ),
+            "los valores son correctos, pero cortas el gradiente del resto: depende de las p "
+            "anteriores",
         ),
         Misconception(
             "rest_to_the_threshold",
@@ -716,15 +802,19 @@ def _adaptive_cases(rng):
         w = _randn(rng, d, scale=spread)
         return (_randn(rng, batch, t, d), *matrices, w, torch.tensor(b), max_steps, epsilon)
 
-    apart = draw(2, 3, 4, 1.0, 0.0, 2, 0.1)
-    x, w = apart[0], apart[3]
-    x *= 0.1
-    x += (
-        torch.tensor([6.0, -6.0])[:, None, None] * w / w.square().sum()
-    )  # una fila para ya; la otra, no llega
+    def ask(case, logits):
+        """Mueve los estados hasta que la unidad de parada conteste esto en el primer paso."""
+        x, w, b = case[0], case[3], case[4]
+        missing = torch.as_tensor(logits) - (x @ w + b)
+        x += missing[..., None] * w / w.square().sum()
+
+    apart, usual = draw(2, 3, 4, 1.0, 0.0, 2, 0.1), draw(2, 4, 4, 2.0, -0.5, 3, 0.01)
+    ask(apart, _between(rng, 5.8, 6.2, 2, 3) * torch.tensor([[1.0], [-1.0]]))  # ya, y no llega
+    # En una misma fila, una para ya, dos reúnen mucho y otra casi nada.
+    ask(usual, _between(rng, -0.2, 0.2, 2, 4) + torch.tensor([6.0, 3.0, 0.5, -6.0]))
     return [
         apart,
-        draw(2, 5, 4, 2.0, -0.5, 4, 0.01),
+        usual,
         draw(1, 4, 3, 0.5, -2.5, 2, 0.01),  # nadie llega
         draw(1, 3, 2, 0.0, 0.0, 2, 0.5),  # p = 0.5 en todas: justo 1 − ε
     ]
@@ -733,6 +823,31 @@ def _adaptive_cases(rng):
 def _adaptive_result(change):
     """Lo mismo, con otro resultado final."""
     return lambda *inputs: change(*_adaptive(*inputs))
+
+
+def _adaptive_asks_detached(x, block, halting, max_steps, epsilon):
+    return _adaptive(x, block, lambda state: halting(state.detach()), max_steps, epsilon)
+
+
+def _adaptive_only_the_active(x, block, halting, max_steps, epsilon):
+    """Las que pararon no llegan al bloque, y las demás dejan de verlas."""
+    state, output = x, torch.zeros_like(x)
+    total, left = torch.zeros_like(x[..., 0]), torch.zeros_like(x[..., 0])
+    steps, active = torch.zeros_like(total).long(), torch.ones_like(total, dtype=torch.bool)
+    for n in range(1, max_steps + 1):
+        p = halting(state)
+        last = active & (_reaches(total, p, 1 - epsilon) | (n == max_steps))
+        new = state.clone()
+        new[active] = block(state[active])
+        state, steps = new, steps + active
+        output = output + _by_graves(last, total, p, active)[..., None] * state
+        left = torch.where(last, 1 - total, left)
+        total, active = total + p * active, active & ~last
+    return output, steps, left
+
+
+def _adaptive_always_x(x, block, halting, max_steps, epsilon):
+    return _adaptive(x, lambda state: block(x), halting, max_steps, epsilon)
 
 
 def _adaptive_last_state(x, block, halting, max_steps, epsilon):
@@ -837,6 +952,17 @@ ADAPTIVE_LOOP = Exercise(
             "ese: se copia el último, ya transformado",
         ),
         Misconception(
+            "only_the_active",
+            _adaptive_only_the_active,
+            "al bloque le das solo las activas, juntas las de todas las frases: dejan de ver a las "
+            "que pararon y ven a las de otras frases. Dale el tensor entero y elige después",
+        ),
+        Misconception(
+            "transforms_the_input",
+            _adaptive_always_x,
+            "transformas siempre x: en cada paso entra en el bloque lo que salió del anterior",
+        ),
+        Misconception(
             "asks_the_input",
             _adaptive_asks_the_input,
             "preguntas siempre con x, y así p no cambia nunca: en cada paso se pregunta con el "
@@ -916,6 +1042,11 @@ ADAPTIVE_LOOP = Exercise(
             "siguen",
         ),
         Misconception(
+            "each_alone",
+            _loop_with(lambda total, p, threshold: p >= threshold),
+            "comparas con el umbral solo la p de cada paso; se compara lo reunido hasta ese paso",
+        ),
+        Misconception(
             "everyone_waits",
             _loop_with(together=lambda reached: reached.all(-1, keepdim=True).expand_as(reached)),
             "cada posición espera a que todas las de su fila lleguen al umbral; para por su "
@@ -960,10 +1091,17 @@ ADAPTIVE_LOOP = Exercise(
             "la parada",
         ),
         Misconception(
+            "left_over_nothing",
+            _loop_with(remainder=lambda total, p: torch.zeros_like(p)),
+            "la mezcla es correcta, pero devuelves los restos en cero: R es lo que faltaba antes "
+            "del paso de la parada, y si le restas también lo que pesó ese paso, no queda nada",
+        ),
+        Misconception(
             "in_place",
             _adaptive_in_place,
             "los valores son correctos y el gradiente no se puede calcular: escribes sobre un "
-            "estado que el bloque ya usó. Crea uno nuevo en cada paso, con torch.where",
+            "tensor que todavía hace falta, un estado o una máscara (state[…] = …, +=, &=). Crea "
+            "uno nuevo en cada paso, con torch.where o active = active & …",
             raises=RuntimeError,
         ),
         Misconception(
@@ -971,6 +1109,12 @@ ADAPTIVE_LOOP = Exercise(
             _adaptive_detached,
             "los valores son correctos, pero el gradiente no pasa por las p: ¿usas .item(), "
             ".detach() o no_grad? Sin él, la unidad de parada no aprende",
+        ),
+        Misconception(
+            "asks_detached",
+            _adaptive_asks_detached,
+            "los valores son correctos, pero separas del grafo el estado antes de preguntar: p "
+            "depende de él, y el bloque también aprende por ahí",
         ),
         Misconception(
             "rest_detached",
@@ -1034,6 +1178,11 @@ def _ponder_truncated(p, real, epsilon):
     reached = (p[:-1] * newest).sum(0)
     before = (p[:-1] * going).sum(0).detach() + reached - reached.detach()
     return (going.sum(0) + 2 - before)[real].mean()
+
+
+def _ponder_each_alone(p, real, epsilon):
+    going = (p[:-1] < 1 - epsilon).cumprod(0)
+    return (2 + ((1 - p[:-1]) * going).sum(0))[real].mean()
 
 
 def _ponder_own_p(n, before, p):
@@ -1125,6 +1274,12 @@ PONDER_BUG = Exercise(
             _ponder_rest_after_the_end,
             "a quien se queda sin pasos le restas también la última p: su resto, como el de "
             "todos, es lo que faltaba antes del paso en que para",
+        ),
+        Misconception(
+            "each_alone",
+            _ponder_each_alone,
+            "comparas con el umbral la p de cada paso; la que se compara es la suma de todas hasta "
+            "ese paso",
         ),
         Misconception(
             "counts_padding",
@@ -1256,6 +1411,12 @@ SHARED_BUG = Exercise(
             "el futuro ya no vota; el relleno sí, y además conserva una probabilidad: en él va 0",
         ),
         Misconception(
+            "padding_in_the_sum",
+            _where_real(lambda p, real: p.cumsum(1) / real.cumsum(1).clamp(min=1)),
+            "divides por los votos correctos, pero en la suma siguen entrando las p del relleno "
+            "que va delante",
+        ),
+        Misconception(
             "undefined_before_the_sentence",
             _undefined_mean,
             "delante de la frase no ha votado nadie, y 0/0 es NaN; y en el relleno de detrás queda "
@@ -1375,6 +1536,8 @@ def _update_cases(rng):
         draw([[1, 0, 1, 1, 0], [0, 0, 1, 0, 0]], 4),
         draw([[0, 1, 1, 0], [0, 0, 0, 0], [1, 0, 1, 1]], 6),
         draw([[0, 1, 0, 1], [1, 1, 0, 0]], 4),  # las dos con dos activas
+        draw([[1, 1, 1], [1, 1, 1]], 2),  # el primer paso: aún no para nadie
+        draw([[0, 1, 1, 0]], 4),  # una sola frase
     ]
 
 
@@ -1432,6 +1595,26 @@ def _computes_all(state, active, block):
 
 def _computes_and_discards(state, active, block):
     return torch.where(active[..., None], state, block(state, state))
+
+
+def _whole_batch_context(state, active, block):
+    new = state.clone()
+    new[active] = block(state[active], state)
+    return new
+
+
+def _context_overwritten(state, active, block):
+    """El bloque mira la misma memoria en que después se escribe."""
+    new = state.clone()
+    for row, who in enumerate(active):
+        new[row, who] = block(state[row, who], new[row])
+    return new
+
+
+def _without_gradient(state, active, block):
+    with torch.no_grad():
+        new = [block(x[who], x) for x, who in zip(state, active, strict=True)]
+    return state.index_put(active.nonzero(as_tuple=True), torch.cat(new))
 
 
 def _everyone_moves(state, active, block):
@@ -1519,6 +1702,13 @@ ACTIVE_ONLY = Exercise(
             "sumas al estado lo que da block, que ya es el estado nuevo: se sustituye",
         ),
         Misconception(
+            "whole_batch_context",
+            _whole_batch_context,
+            "con una sola frase funciona; con varias, las formas no concuerdan: como contexto das "
+            "el lote entero, y cada frase mira solo su fila, state[row]",
+            raises=RuntimeError,
+        ),
+        Misconception(
             "arguments_exchanged",
             _arguments_exchanged,
             "los argumentos de block están cambiados: primero quienes preguntan, las activas, y "
@@ -1574,6 +1764,19 @@ ACTIVE_ONLY = Exercise(
             "halted_to_zero",
             _row_by_row(lambda row, who, block: block(row[who], row), base=torch.zeros_like),
             "las que pararon quedan en ceros: conservan su estado",
+        ),
+        Misconception(
+            "context_overwritten",
+            _context_overwritten,
+            "los valores son correctos y el gradiente no se puede calcular: block mira el tensor "
+            "en que después escribes. El contexto es la fila de state, que no cambia",
+            raises=RuntimeError,
+        ),
+        Misconception(
+            "without_gradient",
+            _without_gradient,
+            "los valores son correctos, pero lo que da block queda fuera del grafo (¿no_grad, "
+            ".detach()?): así el bloque no aprende",
         ),
         Misconception(
             "halted_detached",
