@@ -84,7 +84,7 @@ class AdaptiveEmbedding(nn.Module):
         x = self.tables[0].weight.new_zeros(*token_ids.shape, self.d_model)
         for c, (low, high) in enumerate(pairwise(self.ends)):
             here = (token_ids >= low) & (token_ids < high)
-            # Con autocast, lo proyectado llega en 16 bits.
+            # Con `autocast`, lo proyectado llega en 16 bits.
             x[here] = self._look_up(c, token_ids[here] - low).to(x.dtype)
         return x
 
