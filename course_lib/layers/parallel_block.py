@@ -70,7 +70,7 @@ class SerialBlock(ParallelBlock):
 
     Argumentos: los de `ParallelBlock`.
 
-    Fuente: Chowdhery et al. (2022), §2, «standard serialized formulation».
+    Fuente: Chowdhery et al. (2022), §2.
     """
 
     def __init__(
