@@ -212,6 +212,12 @@ def test_a_step_scores_only_what_comes_next():
     assert state.length == 5
 
 
+def test_the_dropout_of_the_configuration_reaches_every_place():
+    palm = model(dropout=0.25)
+    block = palm.blocks[1]
+    assert palm.embedding.dropout.p == block.dropout.p == block.attention.dropout == 0.25
+
+
 # Lo que no sirve
 
 
