@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-CHAPTERS = {"translator": "figures", "universal_transformer": "scores"}
+CHAPTERS = {"translator": "figures", "universal_transformer": "scores", "transformer_xl": "figures"}
 
 
 @pytest.fixture
