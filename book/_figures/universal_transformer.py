@@ -16,8 +16,9 @@ def universal_block() -> Figure:
         "universal_block",
         title="Un solo bloque, aplicado T veces",
         desc="Los vectores entran en un bucle. En cada vuelta se les suma la codificación de su "
-        "posición y la del paso, y pasan por el mismo bloque: autoatención, suma y norma, red por "
-        "posición, suma y norma. La salida vuelve a entrar, T veces, con los mismos parámetros.",
+        "posición y la del paso, y pasan por el mismo bloque: autoatención, suma y norma, red "
+        "prealimentada por posición, suma y norma. La salida vuelve a entrar, T veces, con los "
+        "mismos parámetros.",
         height=560,
     )
     cx = 236
@@ -90,8 +91,9 @@ def act_active() -> Figure:
     fig = Figure(
         "act_active",
         title="Quién sigue activo en cada paso",
-        desc="Una cuadrícula con seis columnas de una suma y cuatro pasos. En el primer paso todas "
-        "las posiciones se calculan; en el segundo, cinco; en el tercero, dos; en el cuarto, una: "
+        desc="Un ejemplo ideal: una cuadrícula con seis columnas de una suma y cuatro "
+        "pasos. En el primer paso todas las posiciones se calculan; en el segundo, cinco; en el "
+        "tercero, dos; en el cuarto, una: "
         "la columna cuyo acarreo viene de más lejos. Las rayadas se detuvieron y no cuestan.",
         height=318,
     )

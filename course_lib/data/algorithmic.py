@@ -35,7 +35,7 @@ def copy(
     Errores:
         ValueError: si un tamaño no es positivo.
 
-    Fuente: Dehghani et al. (2018), §3.3; capítulo `universal_transformer`.
+    Fuente: Dehghani et al. (2018), §3.4; capítulo `universal_transformer`.
     """
     digits = FIRST_DIGIT + _digits(count, length, generator)
     return _framed(digits, digits)
@@ -69,7 +69,7 @@ def addition(
     Errores:
         ValueError: si un tamaño no es positivo o nines no está en [0, 1].
 
-    Fuente: Dehghani et al. (2018), §3.3; capítulo `universal_transformer`.
+    Fuente: Dehghani et al. (2018), §3.4; capítulo `universal_transformer`.
     """
     if not 0 <= nines <= 1:
         raise ValueError(f"nines: se esperaba una fracción entre 0 y 1 y llegó {nines}.")
