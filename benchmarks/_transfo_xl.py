@@ -5,6 +5,7 @@ import copy
 import json
 import logging
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,22 @@ class Original:
         with _type_as_with_dtype():
             output = self.model(token_ids, mems=memory, return_dict=True)
         return output.prediction_scores, output.mems
+
+
+def reading(
+    model: Any, empty: Any, past: Tensor, segments: Sequence[Tensor]
+) -> Callable[[], Tensor]:
+    """Lee los segmentos seguidos tras la memoria llena de `past`; da las log P del último."""
+    _, full = model(past, empty)
+
+    def work():
+        state = full
+        for segment in segments:
+            scores, state = model(segment, state)
+            log_p = scores.log_softmax(-1)
+        return log_p
+
+    return work
 
 
 @contextlib.contextmanager

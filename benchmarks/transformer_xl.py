@@ -18,7 +18,15 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks._measure import compare, rows_of
-from benchmarks._transfo_xl import D_FF, D_MODEL, VOCAB, Original, gradients_of, make_models
+from benchmarks._transfo_xl import (
+    D_FF,
+    D_MODEL,
+    VOCAB,
+    Original,
+    gradients_of,
+    make_models,
+    reading,
+)
 
 LAYERS = 4
 MEMORIES = (128, 512, 1024, 2048)
@@ -57,22 +65,10 @@ def read(memory: int, t: int, device: str) -> dict:
         [memory, *[t] * READ[t]], 1
     )
 
-    def job(model, empty):
-        _, full = model(past, empty)
-
-        def work():
-            state = full
-            for segment in segments:
-                scores, state = model(segment, state)
-                log_p = scores.log_softmax(-1)
-            return log_p
-
-        return work
-
     return {
-        ORIGINAL: job(Original(theirs), None),
-        "curso, estados": job(ours, None),
-        "curso, congelada": job(ours, ours.frozen_memory()),
+        ORIGINAL: reading(Original(theirs), None, past, segments),
+        "curso, estados": reading(ours, None, past, segments),
+        "curso, congelada": reading(ours, ours.frozen_memory(), past, segments),
     }
 
 

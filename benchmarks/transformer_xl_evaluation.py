@@ -26,7 +26,7 @@ import statistics
 import torch
 
 from benchmarks._measure import alternate, require_same, spread
-from benchmarks._transfo_xl import VOCAB, Original, make_models
+from benchmarks._transfo_xl import VOCAB, Original, make_models, reading
 from course_lib.training.language_modelling import segment_losses, sliding_losses
 
 LAYERS, SEGMENT, SEGMENTS = 4, 128, 4
@@ -87,22 +87,10 @@ def build(length: int, device: str) -> dict:
     def window(model):
         return lambda: model(past, None)[0][:, -1].log_softmax(-1)
 
-    def memory(model, empty):
-        _, full = model(past, empty)
-
-        def work():
-            state = full
-            for segment in segments:
-                scores, state = model(segment, state)
-                log_p = scores.log_softmax(-1)
-            return log_p
-
-        return work
-
     jobs = (
         window(Original(theirs)),
         window(ours),
-        memory(Original(theirs), None),
-        memory(ours, ours.frozen_memory()),
+        reading(Original(theirs), None, past, segments),
+        reading(ours, ours.frozen_memory(), past, segments),
     )
     return dict(zip((*WINDOW, *MEMORY), jobs, strict=True))
