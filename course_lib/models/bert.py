@@ -105,7 +105,7 @@ class BertConfig:
 class BertOutput(NamedTuple):
     """Lo que da `Bert`.
 
-    Campos:
+    Argumentos:
         states: un vector por token, H, `[batch, t, d_model]`: la salida del último bloque. La
             del relleno no significa nada.
         pooled: el resumen r de cada secuencia, `[batch, d_model]`, o None sin `pooler`.
