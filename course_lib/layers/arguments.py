@@ -46,6 +46,15 @@ def require_width(name: str, X: Tensor, width: int, argument: str) -> None:
         )
 
 
+def require_rows(token_ids: Tensor, rows: int, state: str) -> None:
+    """Exige que el lote tenga las mismas filas que lo ya leído."""
+    if len(token_ids) != rows:
+        raise ValueError(
+            f"token_ids: se esperaban las {rows} filas de {state} y llegó la forma "
+            f"{tuple(token_ids.shape)}. Elige las filas de {state} con select."
+        )
+
+
 def require_ids(name: str, token_ids: Tensor, vocab_size: int) -> None:
     """Rechaza identificadores que no son enteros de un lote o no están en el vocabulario."""
     if token_ids.dtype not in ID_TYPES:

@@ -73,8 +73,7 @@ class EncoderBlock(nn.Module):
         """
         weights = []
         look = partial(self.attention, mask=mask, causal=causal, need_weights=need_weights)
-        x = self.residual_attention(x, _first(look, weights))
-        x = self.residual_feed_forward(x, self.feed_forward)
+        x = self.with_attention(x, _first(look, weights))
         return (x, *weights) if need_weights else x
 
     def with_attention(self, x: Some, look: Look) -> Some:
@@ -147,9 +146,7 @@ class DecoderBlock(nn.Module):
         weights = []
         back = partial(self.self_attention, mask=mask, causal=causal, need_weights=need_weights)
         across = partial(self.cross_attention, X_k=h, mask=memory_mask, need_weights=need_weights)
-        y = self.residual_self(y, _first(back, weights))
-        y = self.residual_cross(y, _first(across, weights))
-        y = self.residual_feed_forward(y, self.feed_forward)
+        y = self.with_attention(y, _first(back, weights), _first(across, weights))
         return (y, *weights) if need_weights else y
 
     def with_attention(self, y: Some, look: Look, look_across: Look) -> Some:
@@ -183,9 +180,7 @@ class DecoderBlock(nn.Module):
         caches = []
         back = partial(self.self_attention.step, cache=cache)
         across = partial(self.cross_attention.attend_to, memory=memory, mask=memory_mask)
-        y = self.residual_self(y, _first(back, caches))
-        y = self.residual_cross(y, across)
-        y = self.residual_feed_forward(y, self.feed_forward)
+        y = self.with_attention(y, _first(back, caches), across)
         return y, *caches
 
 

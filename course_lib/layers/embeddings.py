@@ -102,6 +102,22 @@ class InputEmbedding(nn.Module):
         return self.dropout(x)
 
 
+def source_and_target(
+    source_vocab: int, target_vocab: int | None, d_model: int, **options
+) -> tuple[InputEmbedding, InputEmbedding]:
+    """La incrustación del origen y la del destino; con un solo vocabulario, es la misma.
+
+    Argumentos:
+        source_vocab, target_vocab: los tamaños de los vocabularios; None, uno para los dos.
+        d_model: ancho de los vectores.
+        options: las demás opciones de `InputEmbedding`.
+    """
+    source = InputEmbedding(source_vocab, d_model, **options)
+    if target_vocab is None:
+        return source, source
+    return source, InputEmbedding(target_vocab, d_model, **options)
+
+
 def position_rows(
     shape: tuple[int, ...], start: int | Int[Tensor, "..."], max_length: int
 ) -> slice | Int[Tensor, "..."]:

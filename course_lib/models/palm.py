@@ -8,7 +8,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import require_dropout, require_option, require_sizes
+from course_lib.layers.arguments import (
+    require_dropout,
+    require_option,
+    require_rows,
+    require_sizes,
+)
 from course_lib.layers.dense import Dense, dense
 from course_lib.layers.embeddings import InputEmbedding
 from course_lib.layers.kv_cache import KeyValueCache
@@ -139,16 +144,9 @@ class PaLMCache:
         """Qué columnas, leídas y nuevas, no son relleno; None, todas."""
         if self.padding is None:
             return None
-        self._require_rows(token_ids)
+        require_rows(token_ids, len(self.padding), "cache")
         columns = torch.arange(self.length + token_ids.shape[1], device=token_ids.device)
         return (columns >= self.padding[:, None])[:, None, None]
-
-    def _require_rows(self, token_ids):
-        if len(token_ids) != len(self.padding):
-            raise ValueError(
-                f"token_ids: se esperaban las {len(self.padding)} filas de la caché y llegó la "
-                f"forma {tuple(token_ids.shape)}. Elige las filas de la caché con select."
-            )
 
 
 class PaLM(nn.Module):

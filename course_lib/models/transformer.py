@@ -11,10 +11,11 @@ from course_lib.layers.arguments import (
     require_dropout,
     require_heads,
     require_option,
+    require_rows,
     require_sizes,
 )
 from course_lib.layers.blocks import Decoder, Encoder
-from course_lib.layers.embeddings import POSITIONS, InputEmbedding
+from course_lib.layers.embeddings import POSITIONS, source_and_target
 from course_lib.layers.encoder_decoder import AttentionWeights, EncoderDecoder
 from course_lib.layers.feed_forward import ACTIVATIONS
 from course_lib.layers.kv_cache import DecoderState, KeyValueCache
@@ -120,11 +121,14 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
-        self.source_embedding = _embedding(config, config.source_vocab)
-        self.target_embedding = (
-            self.source_embedding
-            if config.target_vocab is None
-            else _embedding(config, config.target_vocab)
+        self.source_embedding, self.target_embedding = source_and_target(
+            config.source_vocab,
+            config.target_vocab,
+            config.d_model,
+            max_length=config.max_length,
+            positions=config.positions,
+            pad_id=config.pad_id,
+            dropout=config.dropout,
         )
         sizes = (config.d_model, config.num_heads, config.d_ff, config.num_layers)
         options = {
@@ -207,12 +211,8 @@ class Transformer(nn.Module):
         Errores:
             ValueError: los de `forward`.
         """
+        require_rows(token_ids, len(state.visible), "state")
         y = self.target_embedding(token_ids, start=state.length)
-        if len(token_ids) != len(state.visible):
-            raise ValueError(
-                f"token_ids: se esperaban las {len(state.visible)} filas del estado y llegó la "
-                f"forma {tuple(token_ids.shape)}. Elige las filas del estado con select."
-            )
         y, caches = self.encoder_decoder.decoder.step(
             y, state.caches, state.memory, memory_mask=state.visible
         )
@@ -221,17 +221,6 @@ class Transformer(nn.Module):
     def logits(self, y: Float[Tensor, "batch t d_model"]) -> Float[Tensor, "batch t vocab"]:
         """Puntúa cada palabra del vocabulario por su parecido con la salida: y Eᵀ."""
         return F.linear(y, self.target_embedding.table.weight)
-
-
-def _embedding(config: TransformerConfig, vocab_size: int) -> InputEmbedding:
-    return InputEmbedding(
-        vocab_size,
-        config.d_model,
-        max_length=config.max_length,
-        positions=config.positions,
-        pad_id=config.pad_id,
-        dropout=config.dropout,
-    )
 
 
 def _require_batch(source: Tensor, target: Tensor) -> None:

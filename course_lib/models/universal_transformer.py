@@ -12,10 +12,11 @@ from course_lib.layers.arguments import (
     require_dropout,
     require_heads,
     require_option,
+    require_rows,
     require_sizes,
 )
 from course_lib.layers.depth_recurrence import UniversalDecoder, UniversalEncoder
-from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.embeddings import source_and_target
 from course_lib.layers.feed_forward import ACTIVATIONS
 from course_lib.layers.kv_cache import DecoderState, KeyValueCache
 from course_lib.layers.normalization import NORMS, PLACEMENTS
@@ -114,11 +115,14 @@ class UniversalTransformer(nn.Module):
     def __init__(self, config: UniversalTransformerConfig) -> None:
         super().__init__()
         self.config = config
-        self.source_embedding = _embedding(config, config.source_vocab)
-        self.target_embedding = (
-            self.source_embedding
-            if config.target_vocab is None
-            else _embedding(config, config.target_vocab)
+        self.source_embedding, self.target_embedding = source_and_target(
+            config.source_vocab,
+            config.target_vocab,
+            config.d_model,
+            max_length=config.max_length,
+            positions=None,  # se suman antes de cada paso
+            pad_id=config.pad_id,
+            dropout=config.dropout,
         )
         sizes = (config.d_model, config.num_heads, config.d_ff)
         names = ("max_steps", "max_length", "adaptive", "epsilon", "final_norm")
@@ -182,11 +186,7 @@ class UniversalTransformer(nn.Module):
         Devuelve:
             El par (logits de los tokens nuevos, estado siguiente).
         """
-        if len(token_ids) != len(state.visible):
-            raise ValueError(
-                f"token_ids: se esperaban las {len(state.visible)} filas del estado y llegó la "
-                f"forma {tuple(token_ids.shape)}. Elige las filas del estado con select."
-            )
+        require_rows(token_ids, len(state.visible), "state")
         y = self.target_embedding(token_ids, start=state.length)
         output, state = self.decoder.step(y, state)
         return self.logits(output.states), state
@@ -194,14 +194,3 @@ class UniversalTransformer(nn.Module):
     def logits(self, y: Float[Tensor, "batch t d_model"]) -> Float[Tensor, "batch t vocab"]:
         """Puntúa cada palabra del vocabulario por su parecido con la salida: y Eᵀ."""
         return F.linear(y, self.target_embedding.table.weight)
-
-
-def _embedding(config: UniversalTransformerConfig, vocab_size: int) -> InputEmbedding:
-    return InputEmbedding(
-        vocab_size,
-        config.d_model,
-        max_length=config.max_length,
-        positions=None,  # se suman antes de cada paso
-        pad_id=config.pad_id,
-        dropout=config.dropout,
-    )

@@ -248,7 +248,7 @@ def test_bad_inputs_are_explained(as_user):
         palm(tokens(5), palm(tokens(4))[1])
     with pytest.raises(ValueError, match="select"):
         palm(tokens(1, 3), palm(tokens(4))[1])
-    with pytest.raises(ValueError, match="las 2 filas de la caché"):
+    with pytest.raises(ValueError, match="las 2 filas de cache"):
         palm(tokens(3, 1), palm.empty_cache(1, padding=torch.tensor([0, 1])))
 
 

@@ -344,7 +344,7 @@ def test_decoding_with_and_without_cache():
 
 def test_rows_of_another_batch_are_refused():
     model = make()
-    with pytest.raises(ValueError, match="se esperaban las 2 filas del estado"):
+    with pytest.raises(ValueError, match="se esperaban las 2 filas de state"):
         model.step(sentences(3, 1), model.start(sentences(2, 4)))
 
 
