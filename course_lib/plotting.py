@@ -598,10 +598,12 @@ def _hatch_hidden(ax: Axes, visible: np.ndarray) -> None:
 
 def _print_values(ax: Axes, M: np.ndarray, image: Any, visible: np.ndarray) -> None:
     narrow = M.shape[1] > 5
+    shown = M[visible]
+    counts = bool((np.abs(shown) > 1).any() and (shown == np.round(shown)).all())
     for row, column in np.argwhere(visible):
         value = M[row, column]
         dark = _luminance(image.cmap(image.norm(value))) < 0.179
-        text = f"{value:.2f}"
+        text = f"{value:.0f}" if counts else f"{value:.2f}"
         if narrow and abs(value) < 0.995:
             text = text.replace("0.", ".", 1)
         # Con #000000 Matplotlib no escribe el color, y lo pondría la página.

@@ -183,6 +183,15 @@ def test_values_are_printed_up_to_eight_by_eight(rows, columns):
     assert [float(t) for t in printed] == [round(a, 2) for a in A.flatten().tolist()]
 
 
+def test_whole_numbers_are_printed_without_decimals_and_weights_with_them():
+    names = {"alt": "a", "xlabel": "x", "ylabel": "y"}
+    counts = texts(parse(plot_matrix(torch.tensor([[7.0, 11.0], [0.0, -3.0]]), **names)))
+    assert {"7", "11", "0"} <= set(counts) and "7.00" not in counts
+    mixed = texts(parse(plot_matrix(torch.tensor([[7.0, 1.5]]), **names)))
+    assert {"7.00", "1.50"} <= set(mixed)
+    assert "1.00" in texts(parse(plot_matrix(torch.eye(2), **names))), "unos pesos llevan decimales"
+
+
 def test_hidden_cells_are_hatched_and_their_value_is_not_printed():
     A = torch.tensor([[0.11, 0.89], [0.33, 0.67]])
     seen, hidden = (
