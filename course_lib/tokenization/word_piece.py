@@ -1,19 +1,22 @@
-"""WordPiece: el tokenizador de BERT, a partir de su archivo de vocabulario."""
+"""WordPiece: el tokenizador de BERT, con un vocabulario leído o aprendido de textos."""
 
 from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 
 import regex
 
+from course_lib.files import write_atomically
+from course_lib.tokenization._pieces import CONTINUES, alphabet, learn_pieces
+
 UNKNOWN, CLASS, SEPARATOR = "[UNK]", "[CLS]", "[SEP]"
-SPECIAL_TOKENS = (UNKNOWN, SEPARATOR, "[PAD]", CLASS, "[MASK]")
-CONTINUES = "##"
+SPECIAL_TOKENS = ("[PAD]", UNKNOWN, CLASS, SEPARATOR, "[MASK]")
 LONGEST_WORD = 100
 CACHED_WORDS = 2**16
 
@@ -44,14 +47,14 @@ class WordPiece:
     A diferencia de `ByteBPE` no es reversible: `decode` no recupera ni mayúsculas ni espacios.
 
     Argumentos:
-        vocab_file: archivo de texto (`vocab.txt`) con un token por línea; su número es el de la
-            línea, desde 0.
+        vocabulary: archivo de texto (`vocab.txt`) con un token por línea, cuyo número es el de la
+            línea, desde 0; o una lista con los tokens, en ese orden.
         lowercase: si pasa a minúsculas; para los modelos «cased», False.
         strip_accents: si quita tildes y diéresis (ñ queda en n); por defecto, lo que `lowercase`.
 
     Errores:
         FileNotFoundError: si el archivo no existe.
-        ValueError: si no es texto UTF-8, está vacío o no tiene el token «[UNK]».
+        ValueError: si no es texto UTF-8, no tiene el token «[UNK]» o la lista repite un token.
 
     Fuente: Schuster y Nakajima (2012); Wu et al. (2016), §4.1; Devlin et al. (2018), §3; capítulo
     `tokenization`.
@@ -59,12 +62,14 @@ class WordPiece:
 
     def __init__(
         self,
-        vocab_file: str | os.PathLike,
+        vocabulary: str | os.PathLike | Sequence[str],
         *,
         lowercase: bool = True,
         strip_accents: bool | None = None,
     ) -> None:
-        self.vocabulary = _read_vocabulary(Path(vocab_file))
+        is_file = isinstance(vocabulary, str | os.PathLike)
+        read = _read_vocabulary if is_file else _valid_vocabulary
+        self.vocabulary = read(vocabulary)
         self.lowercase = lowercase
         self.strip_accents = lowercase if strip_accents is None else strip_accents
         self._ids = {token: i for i, token in enumerate(self.vocabulary)}
@@ -73,6 +78,59 @@ class WordPiece:
         names = "|".join(map(regex.escape, self._special))
         self._special_pattern = regex.compile(f"({names})")
         self._split = lru_cache(CACHED_WORDS)(self._split_word)
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        vocab_size: int,
+        *,
+        lowercase: bool = True,
+        strip_accents: bool = False,
+    ) -> WordPiece:
+        """Aprende un vocabulario de unos textos, uniendo trozos que suelen ir juntos.
+
+        Empieza por los caracteres. Cada vez une los dos trozos vecinos que más aumentan la
+        probabilidad del texto cuando cada trozo x tiene la de su frecuencia, c(x)/N:
+
+            Δ log P = f(n) + f(c_a − n) − f(c_a) + f(c_b − n) − f(c_b) + f(N) − f(N − n)
+
+        con f(c) = c log c y n, las veces que b sigue a a. Si n es pequeño, se parece a
+        n · log(n N / (c_a c_b)): por cada unión, el cociente n / (c_a c_b) con que se suele contar
+        este método; multiplicado por n, no premia a los pares que apenas aparecen. El método de
+        Google no se publicó entero: el artículo de 2012 dice qué se maximiza, no con qué modelo.
+
+        En el vocabulario van primero los tokens especiales, de «[PAD]» (0) a «[MASK]» (4); después
+        los caracteres, y los trozos en el orden en que se aprendieron. Los mismos textos dan
+        siempre el mismo.
+
+        Argumentos:
+            texts: los textos de entrenamiento, y solo esos; pueden llegar de uno en uno.
+            vocab_size: tamaño del vocabulario, con los especiales y los caracteres. Si antes
+                ninguna unión aumenta la probabilidad, resulta menor.
+            lowercase, strip_accents: como en la clase; pero aquí, si no se pide, las tildes se
+                quedan: en español distinguen palabras («papa», «papá»).
+
+        Errores:
+            ValueError: si `texts` es un solo texto, no son textos o no tienen palabras, o si en
+            `vocab_size` no caben los especiales y los caracteres.
+
+        Fuente: Schuster y Nakajima (2012), §2; capítulo `bert`, `eq-wordpiece-gain`.
+        """
+        empty = cls(SPECIAL_TOKENS, lowercase=lowercase, strip_accents=strip_accents)
+        words = _count_words(texts, empty)
+        known = [*SPECIAL_TOKENS, *alphabet(words)]
+        _require_room(vocab_size, len(known))
+        vocabulary = [*known, *learn_pieces(words, vocab_size - len(known))]
+        return cls(vocabulary, lowercase=lowercase, strip_accents=strip_accents)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Guarda el vocabulario en un archivo (`vocab.txt`), entero o nada.
+
+        `lowercase` y `strip_accents` no van en él: hay que repetirlos al leerlo. Las carpetas que
+        falten se crean.
+        """
+        write_atomically(Path(path), ("\n".join(self.vocabulary) + "\n").encode("utf-8"))
 
     @property
     def vocab_size(self) -> int:
@@ -182,7 +240,8 @@ class WordPiece:
         return tuple(pieces)
 
 
-def _read_vocabulary(path: Path) -> tuple[str, ...]:
+def _read_vocabulary(path: str | os.PathLike) -> tuple[str, ...]:
+    path = Path(path)
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
@@ -196,6 +255,47 @@ def _read_vocabulary(path: Path) -> tuple[str, ...]:
             "vocab.txt de BERT, con un token por línea."
         )
     return tokens
+
+
+def _valid_vocabulary(tokens: Sequence[str]) -> tuple[str, ...]:
+    tokens = tuple(tokens)
+    for token in tokens:
+        # Con un salto de línea dentro, o espacio al final, no se podría guardar y volver a leer.
+        if not isinstance(token, str) or token != token.rstrip() or "\n" in token:
+            raise ValueError(
+                f"vocabulary: se esperaban tokens sin espacios al final y llegó {token!r:.60}."
+            )
+    if UNKNOWN not in tokens:
+        raise ValueError(f"vocabulary: entre sus {len(tokens)} tokens falta «{UNKNOWN}».")
+    if len(set(tokens)) < len(tokens):
+        repeated = Counter(tokens).most_common(1)[0][0]
+        raise ValueError(f"vocabulary: el token «{repeated}» está repetido.")
+    return tokens
+
+
+def _count_words(texts: Iterable[str], splitter: WordPiece) -> Counter[str]:
+    """Cuántas veces está cada palabra; las que por largas serían desconocidas no cuentan."""
+    if isinstance(texts, str):
+        raise ValueError("texts: se esperaban varios textos y llegó uno; pásalo en una lista.")
+    counts: Counter[str] = Counter()
+    for text in texts:
+        if not isinstance(text, str):
+            raise ValueError(f"texts: se esperaban textos y llegó {type(text).__name__}.")
+        counts.update(word for word in splitter.words(text) if len(word) <= LONGEST_WORD)
+    if not counts:
+        raise ValueError("texts: se esperaban textos con alguna palabra y no hay ninguna.")
+    return counts
+
+
+def _require_room(vocab_size: int, needed: int) -> None:
+    if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
+        raise ValueError(f"vocab_size: se esperaba un número entero y llegó {vocab_size!r:.60}.")
+    if vocab_size < needed:
+        raise ValueError(
+            f"vocab_size: llegó {vocab_size} y hacen falta al menos {needed}: "
+            f"{len(SPECIAL_TOKENS)} tokens especiales y {needed - len(SPECIAL_TOKENS)} caracteres, "
+            "al principio de una palabra o dentro de ella."
+        )
 
 
 def _cleaned(text: str) -> Iterator[str]:
