@@ -26,6 +26,16 @@ def test_it_is_its_equation(activation, bias):
     assert_close(layer(x), hidden @ layer.W_2.weight.T + b_2, **EXACT)
 
 
+@pytest.mark.parametrize("activation", WRITTEN)
+def test_without_a_gradient_it_gives_the_same_and_leaves_its_input_alone(activation):
+    layer, x = FeedForward(4, 10, activation=activation), torch.randn(2, 3, 4)
+    expected, kept = layer(x), x.clone()
+    with torch.no_grad():
+        found = layer(x)
+    assert_close(found, expected.detach(), rtol=0, atol=0)
+    assert_close(x, kept, rtol=0, atol=0, msg="la activación escribió sobre la entrada")
+
+
 def test_it_is_two_convolutions_of_kernel_one():
     layer = FeedForward(4, 10).double()
     x = torch.randn(2, 5, 4, dtype=torch.float64)
