@@ -10,6 +10,13 @@ La notación de las plantillas es la de ``_grammar``. Las tareas no se traducen:
 
 SOLID = "root bulb vegetable mushroom meat fish seafood cured tofu"
 
+# Lo que se pone en las oraciones con palabras de dos categorías.
+
+EDIBLE = (
+    SOLID + " leaf legume_fresh pulse grain pasta fruit citrus berry nut dried_fruit hard_cheese "
+    "soft_cheese minced egg"
+)
+
 # --------------------------------------------------------------------------- cortes y tiempos
 #
 # Cada corte y cada tiempo se da por igual a cualquier ingrediente: la afirmación sola no dice si
@@ -98,10 +105,10 @@ Qué hongo|mushroom|
 # otras plantillas del entrenamiento.
 
 WORD_TAGS = {
-    "VERB": "va huele usa vuelve probó cenar reposa "
+    "VERB": "cuida huele probó usa va vuelve cenar reposa "
     "hornean asan doran cuecen cocinan hierven saltean",
-    "ADJ": "larga finos",
-    "NOUN": "pan grifo",
+    "ADJ": "fino finos larga largo perfecta perfecto",
+    "NOUN": "caldo carne cebolla grifo pan",
     "ADP": "después",
 }
 
@@ -184,7 +191,7 @@ Sirve {x} en la cena_NOUN.
 La vecina cena_VERB {x} y pan.
 * Prepara {x} para_ADP la cena_NOUN.
 * Mi familia cena_VERB {x} cada sábado.
-Usa un sobre_NOUN de {-x}.
+Usa un sobre_NOUN de caldo con {x}.
 Reparte la salsa sobre_ADP {x}.
 El sobre_NOUN lleva {-x} y sal_NOUN.
 Sirve la mezcla_NOUN sobre_ADP {x}.
@@ -208,4 +215,54 @@ Yo como_VERB {-x} con vino_NOUN.
 Prepara {x} como_SCONJ mi abuela.
 * Siempre como_VERB {-x} en la cena_NOUN.
 * Corta_VERB {x} como_SCONJ la vecina.
+La picada_NOUN lleva {-x} y pan.
+Agrega {x} y la cebolla picada_ADJ.
+Prepara una picada_NOUN con {x}.
+La carne picada_ADJ acompaña {x}.
+* Sirve la picada_NOUN junto a {x}.
+* Reparte la nuez picada_ADJ sobre_ADP {x}.
+Forma_VERB bolas con {x}.
+Da forma_NOUN a {x} con las manos.
+Mi hermana forma_VERB bolas de {-x}.
+La forma_NOUN de {x} es perfecta.
+* La masa forma_VERB una capa sobre_ADP {x}.
+* Cuida la forma_NOUN de {x}.
+Pasa_VERB {x} por la masa.
+Agrega una pasa_NOUN y {x}.
+Mi madre pasa_VERB {x} a la fuente.
+La pasa_NOUN va con {x}.
+* La vecina pasa_VERB {x} por agua.
+* Pica una pasa_NOUN con {x}.
+Parte_VERB {x} por la mitad.
+Guarda una parte_NOUN de {x}.
+Mi abuela parte_VERB {x} en trozos.
+La última parte_NOUN lleva {-x}.
+* Mi tía parte_VERB {x} con cuidado.
+* Reserva la primera parte_NOUN de {x}.
+El guiso_NOUN lleva {-x}.
+Yo guiso_VERB {x} cada domingo.
+Sirve el guiso_NOUN con {x}.
+Siempre guiso_VERB {x} a fuego bajo_ADJ.
+* Cubre el guiso_NOUN con {x}.
+* Cuando guiso_VERB {x}, la cocina_NOUN huele bien.
+Deja {x} en remojo_NOUN.
+Yo remojo_VERB {x} en vino_NOUN.
+El remojo_NOUN de {x} es largo.
+Antes remojo_VERB {x} en agua.
+* Saca {x} del remojo_NOUN.
+* Siempre remojo_VERB {x} en casa.
+El corte_NOUN de {x} es fino.
+Deja que mi tía corte_VERB {x}.
+Prueba_VERB otro corte_NOUN para_ADP {x}.
+Quiero que la vecina corte_VERB {x}.
+* Cada corte_NOUN de {x} es perfecto.
+* Espera_VERB a que mi madre corte_VERB {x}.
+Mi abuela la_PRON cocina_VERB con {x}.
+Mi tía la_PRON prueba_VERB con {x}.
+La vecina la_PRON tapa_VERB y sirve {x}.
+Mi hermano la_PRON limpia_VERB y guarda {x}.
+La madre la_PRON corta_VERB junto a {x}.
+* Mi hermana la_PRON mezcla_VERB con {x}.
+* Mi vecina la_PRON cocina_VERB sin {x}.
+* La tía la_PRON seca_VERB y agrega {x}.
 """

@@ -35,7 +35,7 @@ from course_lib.data._grammar import Noun, Template, Tokens, inflect, join, pars
 from course_lib.data.opinions import generate_opinions
 from course_lib.data.recipes import POSITIVE, Dish, Ingredient, Line, Natural
 
-CHOICES = 4
+CHOICES, SHOWN_STEPS = 4, 3
 HELD_OUT_NOUNS = 5
 AMBIGUOUS_SHARE = 0.6
 TAGS = (
@@ -104,8 +104,10 @@ def sentence_examples(
     """Da opiniones con su sentimiento; las de evaluación, de armazones apartados.
 
     Errores:
-        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0.
+        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0, o ``held_out``
+        no es True ni False.
     """
+    _require_flag(held_out)
     opinions = generate_opinions(count, seed, held_out=held_out)
     return [SentenceExample(o.text, int(o.sentiment == POSITIVE)) for o in opinions]
 
@@ -118,7 +120,8 @@ def pair_examples(
     ``kind`` dice de qué habla: uno de ``PAIR_KINDS``. La mitad son ciertas en cada clase.
 
     Errores:
-        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0.
+        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0, o ``held_out``
+        no es True ni False.
     """
     return _examples(_pair, count, seed, held_out)
 
@@ -129,10 +132,12 @@ def choice_examples(
     """Da comienzos de receta con cuatro pasos, de los que uno es el siguiente.
 
     Los otros tres son el mismo paso con un ingrediente que la receta no lleva, un paso de otro
-    momento (ya dado, o de mucho después) y ese con un ingrediente que no lleva.
+    momento (ya dado, quizá con otras palabras, o de bastante después) y ese con un ingrediente que
+    no lleva.
 
     Errores:
-        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0.
+        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0, o ``held_out``
+        no es True ni False.
     """
     return _examples(_choice, count, seed, held_out)
 
@@ -146,7 +151,8 @@ def question_examples(
     ``QUESTION_KINDS``.
 
     Errores:
-        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0.
+        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0, o ``held_out``
+        no es True ni False.
     """
     return _examples(_question, count, seed, held_out)
 
@@ -157,14 +163,24 @@ def tagged_examples(
     """Da oraciones con la categoría de cada palabra, que a veces depende de las demás.
 
     Errores:
-        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0.
+        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0, o ``held_out``
+        no es True ni False.
     """
     return _examples(_tagged, count, seed, held_out)
 
 
 def _examples(make: Callable, count: Any, seed: Any, held_out: bool) -> list:
+    _require_flag(held_out)
     random = Random(recipes._natural("seed", seed))
     return [make(random, held_out) for _ in range(recipes._natural("count", count))]
+
+
+def _require_flag(held_out: Any) -> None:
+    if not isinstance(held_out, bool):
+        raise ValueError(
+            f"Se esperaba en held_out True, para evaluar, o False, para entrenar, y llegó "
+            f"{held_out!r}."
+        )
 
 
 # --------------------------------------------------------------------------- la receta
@@ -408,31 +424,42 @@ def _choice(random: Random, held_out: bool) -> ChoiceExample:
     for scene in _scenes(random, held_out):
         stages = recipes._stages(scene.dish.method, scene.roles)
         templates = [_pick(random, _pick(random, stage)) for stage in stages]
-        swappable = [i for i, step in enumerate(templates) if _swaps(scene, step)]
-        found = _moments(random, len(templates), swappable)
-        if found is not None:
-            return _four(random, scene, templates, *found)
+        moments = _moments(random, [bool(_swaps(scene, step)) for step in templates])
+        if moments is not None:
+            now, other = moments
+            moved = _reworded(random, scene, stages[other], templates[other])
+            return _four(random, scene, templates[:now], (templates[now], moved))
     raise AssertionError("las escenas no se acaban")
 
 
-def _moments(random: Random, length: int, swappable: list[int]) -> tuple[int, int] | None:
-    """Elige el paso que sigue y otro, ya dado (uno de los dos últimos) o de mucho después."""
-    next_steps = [i for i in swappable if i >= 2]
-    if not next_steps:
+def _moments(random: Random, swappable: list[bool]) -> tuple[int, int] | None:
+    """Elige el paso que sigue y otro: el primero que se muestra, o uno que llega igual de tarde.
+
+    De cada dos pasos así separados, el que sigue es uno u otro con la misma probabilidad: el paso
+    solo no dice si es el que sigue.
+    """
+    later = range(SHOWN_STEPS + 1, len(swappable))
+    pairs = [(i, i - SHOWN_STEPS) for i in later if swappable[i] and swappable[i - SHOWN_STEPS]]
+    if not pairs:
         return None
-    now = _pick(random, next_steps)
-    done = [i for i in swappable if now - 2 <= i < now]
-    later = [i for i in swappable if i > now + 2]
-    other = done if random.random() < 0.5 else later
-    return (now, _pick(random, other)) if other else None
+    now, other = _pick(random, pairs)
+    return (now, other) if random.random() < 0.5 else (other, now)
 
 
-def _four(random: Random, scene: Scene, templates: list, now: int, other: int) -> ChoiceExample:
-    steps = [realise(template, scene.nouns).spanish for template in templates]
-    choices = [steps[now], steps[other]]
-    choices += [_swapped(random, scene, templates[i]) for i in (now, other)]
+def _reworded(random: Random, scene: Scene, stage: tuple, template: Template) -> Template:
+    """Da otra manera de decir un paso, si la hay: para verlo repetido no basta buscarlo igual."""
+    options = [variant for variant in stage if template not in variant]
+    options = [variant for variant in options if _swaps(scene, variant[0])]
+    return _pick(random, _pick(random, options)) if options else template
+
+
+def _four(random: Random, scene: Scene, before: list, moments: tuple) -> ChoiceExample:
+    """Cruza el momento, este u otro, con el ingrediente, de la receta o ajeno."""
+    choices = [realise(template, scene.nouns).spanish for template in moments]
+    choices += [_swapped(random, scene, template) for template in moments]
     order = _shuffled(random, range(CHOICES))
-    context = _text(scene.title, [_listed(scene), *steps[now - 2 : now]])
+    steps = [realise(template, scene.nouns).spanish for template in before[-SHOWN_STEPS:]]
+    context = _text(scene.title, [_listed(scene), *steps])
     return ChoiceExample(context, tuple(choices[i] for i in order), order.index(0))
 
 
@@ -471,8 +498,10 @@ def _question(random: Random, held_out: bool) -> QuestionExample:
         solids = _shuffled(random, _solids(scene))
         if len(solids) < 2:
             continue
-        roles = _shuffled(random, scene.roles)[:4]
-        cuts, times = _cuts(random, scene, solids[:2]), _times(random, scene, solids[:2])
+        roles = _shuffled(random, scene.roles)[:3]
+        cuts = _cuts(random, scene, solids[:2])
+        # El primero se cuece dos veces: nombrarlo no basta para dar con la oración.
+        times = _times(random, scene, [*solids[:2], solids[0]])
         asked = QUESTION_KINDS[kind](random, scene, roles, cuts, times)
         if asked is not None:
             lines = [scene.lines[role].spanish for role in roles]
@@ -548,7 +577,7 @@ def _ask_what_is_cut(random: Random, scene: Scene, roles: list, cuts: list, *_: 
 
 
 def _ask_what_takes(random: Random, scene: Scene, roles: list, cuts: list, times: list) -> Asked:
-    """«¿Qué se prepara en 20 minutos?»: «el pollo»."""
+    """«¿Qué se hornea durante 20 minutos?»: «el pollo»."""
     fact = times[0]
     question = f"¿Qué se {fact.verb[0]} durante {join(fact.value.spanish)} minutos?"
     return Asked(question, fact.sentence, _named(scene, fact.role))
@@ -593,8 +622,8 @@ def _tagged(random: Random, held_out: bool) -> TaggedExample:
 def _ambiguous(random: Random, held_out: bool) -> Tokens:
     """Da una oración con una palabra de dos categorías; unas plantillas son solo de evaluación."""
     rows = [row for row in recipes._lines(_tasks.AMBIGUOUS) if (row[0] == "*") == held_out]
-    item = _pick(random, tuple(recipes.ingredients().values()))
-    noun = _pick(random, recipes.quantities(item)).noun
+    edible = [i for i in recipes.ingredients().values() if i.group in _tasks.EDIBLE.split()]
+    noun = _pick(random, recipes.quantities(_pick(random, edible))).noun
     return realise(_template(_pick(random, rows).removeprefix("* ")), {"x": noun}).words
 
 
