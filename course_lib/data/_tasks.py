@@ -10,6 +10,10 @@ La notación de las plantillas es la de ``_grammar``. Las tareas no se traducen:
 
 SOLID = "root bulb vegetable mushroom meat fish seafood cured tofu"
 
+# Lo que hay en toda cocina, aunque la lista no lo diga: no sirve de ingrediente ajeno.
+
+ALWAYS = "agua"
+
 # Lo que se pone en las oraciones con palabras de dos categorías.
 
 EDIBLE = (
@@ -123,7 +127,7 @@ La sal_NOUN va con {x}.
 Agrega la sal_NOUN y prueba_VERB {x}.
 Sal_VERB de la cocina_NOUN con {x}.
 Sal_VERB y pela {x}.
-* Mide la sal_NOUN y reserva_VERB {x}.
+* Mide la sal_NOUN y reserva {x}.
 * Sal_VERB con {x} y cierra el horno.
 El vino_NOUN acompaña {x}.
 Riega {x} con el vino_NOUN.

@@ -35,6 +35,9 @@ from course_lib.data._grammar import Noun, Template, Tokens, inflect, join, pars
 from course_lib.data.opinions import generate_opinions
 from course_lib.data.recipes import POSITIVE, Dish, Ingredient, Line, Natural
 
+# True o False, que comprueba `_require_flag`, con un mensaje nuestro.
+Flag = Any
+
 CHOICES, SHOWN_STEPS = 4, 3
 HELD_OUT_NOUNS = 5
 AMBIGUOUS_SHARE = 0.6
@@ -99,7 +102,7 @@ class TaggedExample:
 
 
 def sentence_examples(
-    count: Natural, seed: Natural = 0, *, held_out: bool = False
+    count: Natural, seed: Natural = 0, *, held_out: Flag = False
 ) -> list[SentenceExample]:
     """Da opiniones con su sentimiento; las de evaluación, de armazones apartados.
 
@@ -113,7 +116,7 @@ def sentence_examples(
 
 
 def pair_examples(
-    count: Natural, seed: Natural = 0, *, held_out: bool = False
+    count: Natural, seed: Natural = 0, *, held_out: Flag = False
 ) -> list[PairExample]:
     """Da trozos de receta con una afirmación que se sigue de ellos o los contradice.
 
@@ -127,7 +130,7 @@ def pair_examples(
 
 
 def choice_examples(
-    count: Natural, seed: Natural = 0, *, held_out: bool = False
+    count: Natural, seed: Natural = 0, *, held_out: Flag = False
 ) -> list[ChoiceExample]:
     """Da comienzos de receta con cuatro pasos, de los que uno es el siguiente.
 
@@ -143,7 +146,7 @@ def choice_examples(
 
 
 def question_examples(
-    count: Natural, seed: Natural = 0, *, held_out: bool = False
+    count: Natural, seed: Natural = 0, *, held_out: Flag = False
 ) -> list[QuestionExample]:
     """Da preguntas sobre una receta con el lugar de su respuesta.
 
@@ -158,7 +161,7 @@ def question_examples(
 
 
 def tagged_examples(
-    count: Natural, seed: Natural = 0, *, held_out: bool = False
+    count: Natural, seed: Natural = 0, *, held_out: Flag = False
 ) -> list[TaggedExample]:
     """Da oraciones con la categoría de cada palabra, que a veces depende de las demás.
 
@@ -169,7 +172,7 @@ def tagged_examples(
     return _examples(_tagged, count, seed, held_out)
 
 
-def _examples(make: Callable, count: Any, seed: Any, held_out: bool) -> list:
+def _examples(make: Callable, count: Any, seed: Any, held_out: Any) -> list:
     _require_flag(held_out)
     random = Random(recipes._natural("seed", seed))
     return [make(random, held_out) for _ in range(recipes._natural("count", count))]
@@ -219,7 +222,7 @@ def _others(scene: Scene, role: str) -> list[Ingredient]:
     """Devuelve los ingredientes que podrían tener ese papel y no comparten nombre con ninguno."""
     options = scene.dish.mains if role == "main" else scene.dish.method.roles[role][1]
     named = {word for word, tag in scene.dish.noun.spanish if tag == "NOUN"}
-    used = named.union(*(item.forms for item in scene.roles.values()))
+    used = named.union(_tasks.ALWAYS.split(), *(item.forms for item in scene.roles.values()))
     return [item for item in options if not item.forms & used]
 
 
@@ -610,13 +613,8 @@ QUESTION_KINDS: dict[str, Callable] = {
 
 
 def _tagged(random: Random, held_out: bool) -> TaggedExample:
-    while True:
-        if random.random() < AMBIGUOUS_SHARE:
-            words = _ambiguous(random, held_out)
-        else:
-            words = _running(random, held_out)
-        if words is not None:
-            return TaggedExample(*zip(*words, strict=True))
+    make = _ambiguous if random.random() < AMBIGUOUS_SHARE else _running
+    return TaggedExample(*zip(*make(random, held_out), strict=True))
 
 
 def _ambiguous(random: Random, held_out: bool) -> Tokens:
@@ -627,11 +625,16 @@ def _ambiguous(random: Random, held_out: bool) -> Tokens:
     return realise(_template(_pick(random, rows).removeprefix("* ")), {"x": noun}).words
 
 
-def _running(random: Random, held_out: bool) -> Tokens | None:
-    """Da una oración del corpus, si sus sustantivos tocan a este lado."""
-    recipe = recipes._recipe(random)
-    words = _pick(random, recipe.tags)
-    nouns = " ".join(sorted({word.lower() for word, tag in words if tag == "NOUN"}))
+def _running(random: Random, held_out: bool) -> Tokens:
+    """Da una oración del corpus cuyos sustantivos tocan a este lado."""
+    while True:
+        sentences = [s for s in recipes._recipe(random).tags if _is_apart(s) == held_out]
+        if sentences:
+            return _pick(random, sentences)
+
+
+def _is_apart(sentence: Tokens) -> bool:
+    """Dice si se aparta esa combinación de sustantivos: una de cada ``HELD_OUT_NOUNS``."""
+    nouns = " ".join(sorted({word.lower() for word, tag in sentence if tag == "NOUN"}))
     # `hash` cambia de una ejecución a otra; `crc32`, no.
-    apart = bool(nouns) and zlib.crc32(nouns.encode()) % HELD_OUT_NOUNS == 0
-    return words if apart == held_out else None
+    return bool(nouns) and zlib.crc32(nouns.encode()) % HELD_OUT_NOUNS == 0
