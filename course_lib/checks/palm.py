@@ -1,0 +1,2497 @@
+"""Ejercicios del tema PaLM: sus cinco cambios, escribir con una caché y contar, con sus errores.
+
+Las referencias que son una parte de una capa se escriben con PyTorch; una prueba las compara con la
+capa entera de la biblioteca.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from course_lib.grading.exercise import Exercise, Misconception, direct_call, no_inputs
+from course_lib.primitives.attention import attention
+from course_lib.primitives.masks import causal_mask
+from course_lib.primitives.positions import rotary, rotary_order
+
+TOLERANCE = 1e-4
+
+
+def _randn(rng: torch.Generator, *shape: int, scale: float = 1.0) -> torch.Tensor:
+    return scale * torch.randn(shape, generator=rng)
+
+
+def _matrix(rng: torch.Generator, d_in: int, d_out: int, gain: float = 1.5) -> torch.Tensor:
+    return _randn(rng, d_in, d_out, scale=gain / math.sqrt(d_in))
+
+
+def _integer(rng: torch.Generator, low: int, high: int) -> int:
+    """Sortea un entero entre los dos, incluidos."""
+    return int(torch.randint(low, high + 1, (1,), generator=rng))
+
+
+# 1 · La red con compuerta
+
+
+def _swiglu(x, W_gate, W_up, W_down):
+    return (F.silu(x @ W_gate) * (x @ W_up)) @ W_down
+
+
+def _swiglu_cases(rng):
+    cases = [
+        (_randn(rng, *shape, d), *_gated(rng, d, d_ff))
+        for shape, d, d_ff in (((2, 3), 4, 6), ((5,), 6, 4), ((), 3, 8), ((2, 4), 3, 5))
+    ]
+    # En el último la compuerta recibe números grandes: ahí una exponencial positiva se desborda.
+    x, W_gate, *others = cases.pop()
+    return [*cases, (x, 100 * W_gate, *others)]
+
+
+def _gated(rng, d, d_ff):
+    return _matrix(rng, d, d_ff), _matrix(rng, d, d_ff), _matrix(rng, d_ff, d)
+
+
+def _gated_by(activation):
+    """La misma red con otra compuerta: `activation` recibe los dos productos."""
+    return lambda x, W_gate, W_up, W_down: activation(x @ W_gate, x @ W_up) @ W_down
+
+
+def _overflowing(z):
+    return z * z.exp() / (1 + z.exp())
+
+
+SWIGLU = Exercise(
+    name="palm.swiglu",
+    points=1,
+    reference=_swiglu,
+    cases=_swiglu_cases,
+    tolerance=TOLERANCE,
+    misconceptions=(
+        Misconception(
+            "swapped",
+            _gated_by(lambda gate, up: gate * F.silu(up)),
+            "están intercambiadas: Swish se aplica a lo que da W_gate, que es quien abre o cierra, "
+            "y lo que da W_up pasa sin activación. (Algunas versiones publicadas las cambian, y "
+            "leen mal los pesos de otras)",
+        ),
+        Misconception(
+            "only_sigmoid",
+            _gated_by(lambda gate, up: torch.sigmoid(gate) * up),
+            "la compuerta es solo una sigmoide, y esa es GLU: Swish multiplica además por su "
+            "propia entrada",
+        ),
+        Misconception(
+            "relu",
+            _gated_by(lambda gate, up: F.relu(gate) * up),
+            "la compuerta usa ReLU, y esa red es ReGLU: Swish es otra función, suave",
+        ),
+        Misconception(
+            "gelu",
+            _gated_by(lambda gate, up: F.gelu(gate) * up),
+            "la compuerta usa GELU, y esa red es GEGLU: se parece a Swish, pero no es ella",
+        ),
+        Misconception(
+            "gelu_tanh",
+            _gated_by(lambda gate, up: F.gelu(gate, approximate="tanh") * up),
+            "la compuerta usa la GELU aproximada con una tangente: se parece a Swish, pero no es "
+            "ella",
+        ),
+        Misconception(
+            "scaled_sigmoid",
+            _gated_by(lambda gate, up: gate * torch.sigmoid(1.702 * gate) * up),
+            "la sigmoide lleva un factor 1.702, el de una aproximación de GELU: en Swish recibe z "
+            "sin ningún factor",
+        ),
+        Misconception(
+            "tanh",
+            _gated_by(lambda gate, up: torch.tanh(gate) * up),
+            "la compuerta es una tangente hiperbólica: relee la definición de Swish",
+        ),
+        Misconception(
+            "times_tanh",
+            _gated_by(lambda gate, up: gate * torch.tanh(gate) * up),
+            "multiplicas z por su tangente hiperbólica; en Swish se multiplica por la sigmoide",
+        ),
+        Misconception(
+            "hard",
+            _gated_by(lambda gate, up: F.hardswish(gate) * up),
+            "hardswish es Swish por tramos rectos, una aproximación para teléfonos: aquí la "
+            "sigmoide es la de verdad",
+        ),
+        Misconception(
+            "softmax",
+            _gated_by(lambda gate, up: gate * torch.softmax(gate, -1) * up),
+            "normalizas con una softmax, que hace competir a los números de un vector: la sigmoide "
+            "mira cada uno por su cuenta",
+        ),
+        Misconception(
+            "closes_when_it_should_open",
+            _gated_by(lambda gate, up: gate * torch.sigmoid(-gate) * up),
+            "la compuerta se cierra cuando debería abrirse: revisa el signo dentro de la sigmoide",
+        ),
+        Misconception(
+            "both_activated",
+            _gated_by(lambda gate, up: F.silu(gate) * F.silu(up)),
+            "aplicas Swish a los dos productos: solo a la compuerta; el otro pasa como es",
+        ),
+        Misconception(
+            "after_the_product",
+            _gated_by(lambda gate, up: F.silu(gate * up)),
+            "multiplicas primero y activas después: la compuerta se activa antes de multiplicar",
+        ),
+        Misconception(
+            "summed",
+            _gated_by(lambda gate, up: F.silu(gate) + up),
+            "sumas las dos mitades: una compuerta multiplica, y así puede cerrar del todo",
+        ),
+        Misconception(
+            "no_activation",
+            _gated_by(lambda gate, up: gate * up),
+            "falta la activación: sin ella es el producto de dos funciones lineales",
+        ),
+        Misconception(
+            "no_gate",
+            _gated_by(lambda gate, up: F.silu(gate)),
+            "esa es la red de dos matrices de siempre, con Swish: W_up no interviene, y sin ella "
+            "no hay nada que la compuerta deje pasar",
+        ),
+        Misconception(
+            "gate_of_itself",
+            _gated_by(lambda gate, up: F.silu(gate) * gate),
+            "la compuerta se multiplica a sí misma: W_up no interviene",
+        ),
+        Misconception(
+            "activated_input",
+            lambda x, W_gate, W_up, W_down: _gated_by(lambda g, u: g * u)(
+                F.silu(x), W_gate, W_up, W_down
+            ),
+            "activas x antes de multiplicarla por las matrices: Swish se aplica al producto x "
+            "W_gate, y solo a él",
+        ),
+        Misconception(
+            "activated_input_of_the_gate",
+            lambda x, W_gate, W_up, W_down: ((F.silu(x) @ W_gate) * (x @ W_up)) @ W_down,
+            "activas x y después multiplicas por W_gate: en la compuerta el producto va primero",
+        ),
+        Misconception(
+            "activated_output",
+            lambda x, W_gate, W_up, W_down: F.silu(((x @ W_gate) * (x @ W_up)) @ W_down),
+            "activas la salida: Swish va dentro, en la compuerta, antes de W_down",
+        ),
+        Misconception(
+            "no_way_down",
+            lambda x, W_gate, W_up, W_down: F.silu(x @ W_gate) * (x @ W_up),
+            "falta volver al ancho de entrada: el último producto es con W_down",
+        ),
+        Misconception(
+            "residual",
+            lambda x, *W: x + _swiglu(x, *W),
+            "sumas la entrada: la conexión residual es del bloque, no de la red",
+        ),
+        Misconception(
+            "overflows",
+            _gated_by(lambda gate, up: _overflowing(gate) * up),
+            "casi: con números grandes da NaN, porque exp(z) se desborda y queda ∞/∞. Usa la "
+            "sigmoide de torch, o la forma en que la exponencial lleva −z",
+        ),
+    ),
+)
+
+
+# 2 · Los giros
+
+
+def _rotate(x, positions, base):
+    return rotary(x, positions, base=base)
+
+
+def _rotate_call(student, x, positions, base):
+    return {f"base={base:g}": direct_call(student, x, positions, base)}
+
+
+def _rotate_cases(rng):
+    return [
+        (_randn(rng, 5, 8), torch.arange(5), 10_000.0),
+        (_randn(rng, 1, 6), torch.tensor([_integer(rng, 5, 12)]), 10_000.0),
+        (_randn(rng, 2, 3, 4, 6), torch.tensor([2, 3, 7, 11]), 100.0),
+        # Cada fila del lote tiene sus posiciones.
+        (_randn(rng, 2, 3, 4, 4), torch.randint(1, 30, (2, 1, 4), generator=rng), 50.0),
+        (_randn(rng, 3, 2), torch.arange(4, 7), 10_000.0),
+    ]
+
+
+def _angles(positions, d, base):
+    return positions[..., None] * base ** (-torch.arange(0, d, 2) / d)
+
+
+def _rotate_with(
+    turn=lambda a, b, cos, sin: (a * cos - b * sin, b * cos + a * sin),
+    angles=_angles,
+    join=lambda a, b: torch.cat((a, b), -1),
+):
+    """Otra manera de girar: `turn` da la pareja girada; `angles`, los ángulos."""
+
+    def implementation(x, positions, base):
+        a, b = x.chunk(2, -1)
+        theta = angles(positions, x.shape[-1], base)
+        return join(*turn(a, b, theta.cos(), theta.sin()))
+
+    return implementation
+
+
+def _with_the_rotated_one(a, b, cos, sin):
+    a = a * cos - b * sin
+    return a, b * cos + a * sin
+
+
+def _frequencies(exponents):
+    """Los ángulos con otros exponentes, que salen del índice i y del ancho d."""
+
+    def angles(positions, d, base):
+        return positions[..., None] * base ** exponents(torch.arange(d // 2), d)
+
+    return angles
+
+
+def _half_of_the_columns(x, positions, base):
+    rotated, same = x.chunk(2, -1)
+    if rotated.shape[-1] % 2:
+        return x
+    return torch.cat((rotary(rotated, positions, base=base), same), -1)
+
+
+def _added(x, positions, base):
+    theta = _angles(positions, x.shape[-1], base)
+    return x + torch.cat((theta.sin(), theta.cos()), -1)
+
+
+def _written_in_place(x, positions, base):
+    return x.copy_(rotary(x, positions, base=base))
+
+
+ROTARY = Exercise(
+    name="palm.rotary",
+    points=2,
+    reference=_rotate,
+    cases=_rotate_cases,
+    call=_rotate_call,
+    tolerance=TOLERANCE,
+    misconceptions=(
+        Misconception(
+            "neighbours",
+            lambda x, positions, base: rotary(x, positions, base=base, layout="interleaved"),
+            "giras parejas de columnas vecinas, la 2i con la 2i + 1: es la otra disposición. Aquí "
+            "la columna i va con la i + d/2",
+        ),
+        Misconception(
+            "other_way",
+            _rotate_with(lambda a, b, cos, sin: (a * cos + b * sin, b * cos - a * sin)),
+            "giras hacia el otro lado: revisa los dos signos",
+        ),
+        Misconception(
+            "no_minus",
+            _rotate_with(lambda a, b, cos, sin: (a * cos + b * sin, b * cos + a * sin)),
+            "falta un signo: así no es un giro, y la norma de la pareja cambia",
+        ),
+        Misconception(
+            "two_minuses",
+            _rotate_with(lambda a, b, cos, sin: (a * cos - b * sin, b * cos - a * sin)),
+            "sobra un signo: así no es un giro, y la norma de la pareja cambia",
+        ),
+        Misconception(
+            "uses_the_rotated_one",
+            _rotate_with(_with_the_rotated_one),
+            "al calcular la segunda columna de la pareja usas la primera ya girada: las dos salen "
+            "de las originales",
+        ),
+        Misconception(
+            "no_partner",
+            _rotate_with(lambda a, b, cos, sin: (a * cos, b * cos)),
+            "cada columna se multiplica por su coseno y nada más: en un giro también interviene la "
+            "otra de la pareja, con el seno",
+        ),
+        Misconception(
+            "cosine_and_sine_apart",
+            _rotate_with(lambda a, b, cos, sin: (a * cos, b * sin)),
+            "una mitad se multiplica por el coseno y la otra por el seno: cada columna girada "
+            "mezcla las dos de su pareja",
+        ),
+        Misconception(
+            "swapped_sine",
+            _rotate_with(lambda a, b, cos, sin: (a * sin - b * cos, b * sin + a * cos)),
+            "el seno y el coseno están intercambiados: en la posición 0 el giro no debe cambiar "
+            "nada",
+        ),
+        Misconception(
+            "halves_swapped",
+            _rotate_with(join=lambda a, b: torch.cat((b, a), -1)),
+            "los números son correctos, pero las dos mitades salen en el orden contrario",
+        ),
+        Misconception(
+            "stacked_as_neighbours",
+            _rotate_with(join=lambda a, b: torch.stack((a, b), -1).flatten(-2)),
+            "los números son correctos, pero salen alternados: cada uno vuelve a la columna de la "
+            "que vino",
+        ),
+        Misconception(
+            "row_number",
+            lambda x, positions, base: rotary(x, torch.arange(x.shape[-2]), base=base),
+            "usas el número de la fila en lugar de `positions`: al escribir con una caché, la "
+            "primera fila puede ser la posición 37",
+        ),
+        Misconception(
+            "from_one",
+            lambda x, positions, base: rotary(x, positions + 1, base=base),
+            "cuentas las posiciones desde 1: las de `positions` ya son las que se usan",
+        ),
+        Misconception(
+            "from_the_first",
+            lambda x, positions, base: rotary(x, positions - positions[..., :1], base=base),
+            "restas la primera posición, así que la primera fila nunca gira: se gira según la "
+            "posición que llega",
+        ),
+        Misconception(
+            "row_by_row_places",
+            lambda x, positions, base: rotary(x, positions.flatten()[: x.shape[-2]], base=base),
+            "todas las filas del lote giran según las posiciones de la primera: `positions` puede "
+            "traer otras para cada una",
+        ),
+        Misconception(
+            "default_base",
+            lambda x, positions, base: rotary(x, positions),
+            "la base es siempre 10 000: usa la que llega",
+        ),
+        Misconception(
+            "slow_exponent",
+            _rotate_with(angles=_frequencies(lambda i, d: -i / d)),
+            "el exponente avanza la mitad de lo que debe: entre una pareja y la siguiente, 2/d",
+        ),
+        Misconception(
+            "fast_exponent",
+            _rotate_with(angles=_frequencies(lambda i, d: -4 * i / d)),
+            "el exponente avanza el doble de lo que debe: ¿hay un 2 dos veces? Con "
+            "arange(0, d, 2) ya va incluido",
+        ),
+        Misconception(
+            "no_exponent",
+            _rotate_with(angles=_frequencies(lambda i, d: -2.0 * i)),
+            "falta dividir el exponente entre d: las frecuencias se hundirían de una pareja a la "
+            "siguiente",
+        ),
+        Misconception(
+            "growing",
+            _rotate_with(angles=_frequencies(lambda i, d: 2 * i / d)),
+            "las frecuencias crecen, y deben bajar: la primera pareja es la que más gira",
+        ),
+        Misconception(
+            "up_to_the_base",
+            _rotate_with(angles=_frequencies(lambda i, d: -i / (d // 2 - 1))),
+            "el exponente llega hasta 1 en la última pareja; el del artículo se queda un paso "
+            "antes, porque divide entre d/2 y no entre d/2 − 1",
+        ),
+        Misconception(
+            "from_the_second_frequency",
+            _rotate_with(angles=_frequencies(lambda i, d: -2 * (i + 1) / d)),
+            "cuentas las parejas desde 1: la primera, i = 0, gira un radián por posición",
+        ),
+        Misconception(
+            "one_frequency",
+            _rotate_with(angles=_frequencies(lambda i, d: 0.0 * i)),
+            "todas las parejas giran lo mismo: cada una tiene su frecuencia",
+        ),
+        Misconception(
+            "in_degrees",
+            _rotate_with(angles=lambda p, d, base: torch.deg2rad(_angles(p, d, base))),
+            "pasas los ángulos de grados a radianes, y ya están en radianes",
+        ),
+        Misconception(
+            "added",
+            _added,
+            "sumas senos y cosenos, como la codificación de 2017: aquí no se suma nada, se gira",
+        ),
+        Misconception(
+            "half_of_the_head",
+            _half_of_the_columns,
+            "giras solo la mitad de las columnas: eso hacen algunos modelos, pero aquí giran todas",
+        ),
+        Misconception(
+            "in_place",
+            _written_in_place,
+            "giras, pero sobre la propia entrada: el resultado es correcto y quien llama encuentra "
+            "cambiada su x. Forma un tensor nuevo",
+        ),
+    ),
+)
+
+
+# 3 · De una disposición a la otra
+
+
+def _to_half(W, num_heads):
+    d_head = len(W) // num_heads
+    return W.unflatten(0, (num_heads, d_head))[:, rotary_order(d_head)].flatten(0, 1)
+
+
+def _to_half_call(student, W, num_heads):
+    return {f"num_heads={num_heads}": direct_call(student, W, num_heads)}
+
+
+def _to_half_cases(rng):
+    return [
+        (_randn(rng, heads * d_head, d), heads)
+        for heads, d_head, d in ((3, 6, 4), (1, 8, 5), (2, 10, 20), (4, 6, 3))
+    ]
+
+
+def _by_head(change):
+    """Cambia las filas de cada cabeza, `[heads, d_head, d]`, y vuelve a juntarlas."""
+    return lambda W, heads: change(W.unflatten(0, (heads, -1))).flatten(0, 1)
+
+
+def _interleaved_heads(W, num_heads):
+    rows = W.unflatten(0, (-1, num_heads)).transpose(0, 1)
+    return rows[:, rotary_order(rows.shape[1])].transpose(0, 1).flatten(0, 1)
+
+
+def _order_of_one_head(W, num_heads):
+    order = rotary_order(len(W) // num_heads)
+    return torch.cat((W[order], W[len(order) :]))
+
+
+def _same_head_again(W, num_heads):
+    return W[rotary_order(len(W) // num_heads)].repeat(num_heads, 1)
+
+
+def _with_the_sign(X):
+    halves = X[:, rotary_order(X.shape[1])].chunk(2, 1)
+    return torch.cat((halves[0], -halves[1]), 1)
+
+
+LAYOUT = Exercise(
+    name="palm.layout",
+    points=1,
+    reference=_to_half,
+    cases=_to_half_cases,
+    call=_to_half_call,
+    misconceptions=(
+        Misconception(
+            "other_direction",
+            _by_head(lambda X: X[:, rotary_order(X.shape[1], to="interleaved")]),
+            "es el camino contrario, de mitades a vecinas: aquí llegan vecinas",
+        ),
+        Misconception(
+            "all_heads_at_once",
+            lambda W, heads: W[rotary_order(len(W))],
+            "ordenas toda la matriz de una vez, y se mezclan filas de cabezas distintas: el orden "
+            "es el de cada cabeza, dentro de ella",
+        ),
+        Misconception(
+            "only_the_first_head",
+            _order_of_one_head,
+            "solo cambia la primera cabeza: las demás también",
+        ),
+        Misconception(
+            "first_head_for_all",
+            _same_head_again,
+            "todas las cabezas salen con las filas de la primera: cada una conserva las suyas",
+        ),
+        Misconception(
+            "odd_first",
+            _by_head(lambda X: torch.cat((X[:, 1::2], X[:, ::2]), 1)),
+            "las mitades están en el orden contrario: la primera de cada pareja va en la primera "
+            "mitad",
+        ),
+        Misconception(
+            "halves_swapped",
+            _by_head(lambda X: X.roll(X.shape[1] // 2, 1)),
+            "intercambias las dos mitades de cada cabeza; se trata de separar las parejas vecinas",
+        ),
+        Misconception(
+            "neighbours_swapped",
+            _by_head(lambda X: X.unflatten(1, (-1, 2)).flip(2).flatten(1, 2)),
+            "intercambias las dos filas de cada pareja, que siguen siendo vecinas: las parejas han "
+            "de separarse",
+        ),
+        Misconception(
+            "with_a_sign",
+            _by_head(_with_the_sign),
+            "el orden es correcto, pero cambias un signo: el signo es del giro, no de los "
+            "parámetros",
+        ),
+        Misconception(
+            "reversed",
+            _by_head(lambda X: X.flip(1)),
+            "das la vuelta a las filas de cada cabeza: se trata de separar las parejas vecinas",
+        ),
+        Misconception(
+            "heads_interleaved",
+            _interleaved_heads,
+            "tomas las cabezas salteadas: las filas de una cabeza son seguidas, las d_head "
+            "primeras para la primera",
+        ),
+        Misconception(
+            "columns",
+            lambda W, heads: W[:, rotary_order(len(W) // heads)],
+            "cambias las columnas de W, que son las de la entrada: las de la cabeza son sus filas",
+            raises=IndexError,
+        ),
+        Misconception(
+            "unchanged",
+            lambda W, heads: W,
+            "no cambia nada: las filas siguen en el orden que llegó",
+        ),
+        Misconception(
+            "still_by_heads",
+            lambda W, heads: _to_half(W, heads).unflatten(0, (heads, -1)),
+            "falta juntar las cabezas otra vez: el resultado es una matriz como la que llegó",
+        ),
+        Misconception(
+            "transposed",
+            lambda W, heads: _to_half(W, heads).T,
+            "es correcto, pero transpuesto: la matriz vuelve con la forma en que llegó",
+        ),
+    ),
+)
+
+
+# 4 · Muchas consultas, una clave
+
+
+def _multi_query(X, W_q, W_k, W_v, W_h, num_heads):
+    Q = (X @ W_q).unflatten(-1, (num_heads, -1)).transpose(1, 2)
+    K, V = ((X @ W)[:, None] for W in (W_k, W_v))
+    return attention(Q, K, V, causal=True).transpose(1, 2).flatten(2) @ W_h
+
+
+def _multi_query_call(student, X, W_q, W_k, W_v, W_h, num_heads):
+    found = direct_call(student, X, W_q, W_k, W_v, W_h, num_heads)
+    return {f"num_heads={num_heads}": found}
+
+
+def _multi_query_cases(rng):
+    return [
+        (
+            1.5 * _randn(rng, batch, t, d),
+            _matrix(rng, d, heads * d_head),
+            _matrix(rng, d, d_head),
+            _matrix(rng, d, d_head),
+            _matrix(rng, heads * d_head, d),
+            heads,
+        )
+        for batch, t, d, heads, d_head in ((2, 4, 6, 2, 3), (1, 5, 8, 4, 2), (3, 3, 5, 3, 4))
+    ]
+
+
+def _by_heads(X, num_heads):
+    return X.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def _weights(Q, K, beta=None, mask=None):
+    beta = K.shape[-1] ** -0.5 if beta is None else beta
+    mask = causal_mask(Q.shape[-2]) if mask is None else mask
+    return torch.softmax((beta * Q @ K.mT).masked_fill(~mask, -math.inf), -1)
+
+
+def _multi_query_with(
+    weights=_weights,
+    split=_by_heads,
+    join=lambda H: H.transpose(1, 2).flatten(2),
+    mix=lambda A, V: A @ V,
+    values=lambda K, V: V,
+):
+    """Otra manera de atender con claves y valores compartidos."""
+
+    def implementation(X, W_q, W_k, W_v, W_h, num_heads):
+        Q, K, V = split(X @ W_q, num_heads), (X @ W_k)[:, None], (X @ W_v)[:, None]
+        return join(mix(weights(Q, K), values(K, V))) @ W_h
+
+    return implementation
+
+
+def _everything(Q, K):
+    return _weights(Q, K, mask=torch.ones(Q.shape[-2], K.shape[-2], dtype=torch.bool))
+
+
+def _after_the_softmax(Q, K):
+    return _everything(Q, K) * causal_mask(Q.shape[-2])
+
+
+def _multiplied(Q, K):
+    scores = Q @ K.mT / K.shape[-1] ** 0.5
+    return torch.softmax(scores * causal_mask(Q.shape[-2]), -1)
+
+
+def _over_the_queries(Q, K):
+    scores = Q @ K.mT / K.shape[-1] ** 0.5
+    return torch.softmax(scores.masked_fill(~causal_mask(Q.shape[-2]), -math.inf), -2)
+
+
+def _over_the_heads(Q, K):
+    scores = Q @ K.mT / K.shape[-1] ** 0.5
+    return torch.softmax(scores, 1) * causal_mask(Q.shape[-2])
+
+
+def _mean_of_the_weights(Q, K):
+    A = _weights(Q, K)
+    return A.mean(1, keepdim=True).expand_as(A)
+
+
+def _first_head(Q, K):
+    A = _weights(Q, K)
+    return A[:, :1].expand_as(A)
+
+
+def _mask_of(change):
+    """Los pesos con otra máscara; una fila sin nada que ver da NaN."""
+    return lambda Q, K: _weights(Q, K, mask=change(causal_mask(Q.shape[-2])))
+
+
+def _scaled_by_the_model(X, W_q, W_k, W_v, W_h, num_heads):
+    beta = X.shape[-1] ** -0.5
+    weights = _multi_query_with(lambda Q, K: _weights(Q, K, beta=beta))
+    return weights(X, W_q, W_k, W_v, W_h, num_heads)
+
+
+def _scaled_by_the_heads(X, W_q, W_k, W_v, W_h, num_heads):
+    beta = W_q.shape[1] ** -0.5
+    weights = _multi_query_with(lambda Q, K: _weights(Q, K, beta=beta))
+    return weights(X, W_q, W_k, W_v, W_h, num_heads)
+
+
+def _heads_not_joined(X, W_q, W_k, W_v, W_h, num_heads):
+    """Suma lo que da cada cabeza con su parte de W_h, pero repite la primera parte."""
+    H = _multi_query_with(join=lambda H: H)(X, W_q, W_k, W_v, torch.eye(W_k.shape[1]), num_heads)
+    return H.sum(1) @ W_h[: W_k.shape[1]]
+
+
+MULTI_QUERY = Exercise(
+    name="palm.multi_query",
+    points=2,
+    reference=_multi_query,
+    cases=_multi_query_cases,
+    call=_multi_query_call,
+    tolerance=TOLERANCE,
+    misconceptions=(
+        Misconception(
+            "not_causal",
+            _multi_query_with(_everything),
+            "no hay máscara: cada posición ve su futuro, y al escribir no lo habrá",
+        ),
+        Misconception(
+            "not_scaled",
+            _multi_query_with(lambda Q, K: _weights(Q, K, beta=1.0)),
+            "las puntuaciones no están escaladas: falta dividir entre una raíz",
+        ),
+        Misconception(
+            "scaled_twice",
+            _multi_query_with(lambda Q, K: _weights(Q, K, beta=1 / K.shape[-1])),
+            "divides entre d_head, y es entre su raíz",
+        ),
+        Misconception(
+            "scaled_by_the_model",
+            _scaled_by_the_model,
+            "escalas con el ancho del modelo: lo que cuenta es el ancho de los vectores que se "
+            "multiplican, el de una cabeza",
+        ),
+        Misconception(
+            "scaled_by_the_heads",
+            _scaled_by_the_heads,
+            "escalas con el ancho de todas las cabezas juntas; el producto es el de una sola",
+        ),
+        Misconception(
+            "over_the_queries",
+            _multi_query_with(_over_the_queries),
+            "la softmax suma sobre las consultas: los pesos de cada consulta se reparten entre las "
+            "claves",
+        ),
+        Misconception(
+            "over_the_heads",
+            _multi_query_with(_over_the_heads),
+            "la softmax suma sobre las cabezas: los pesos de cada consulta se reparten entre las "
+            "claves",
+        ),
+        Misconception(
+            "masked_after",
+            _multi_query_with(_after_the_softmax),
+            "anulas los pesos del futuro después de la softmax, y los demás ya no suman 1: tapa "
+            "las puntuaciones antes",
+        ),
+        Misconception(
+            "scores_multiplied_by_the_mask",
+            _multi_query_with(_multiplied),
+            "multiplicas las puntuaciones por la máscara, y una puntuación 0 también recibe "
+            "atención: las tapadas valen −∞",
+        ),
+        Misconception(
+            "future",
+            _multi_query_with(_mask_of(lambda M: M.T)),
+            "usaste el triángulo contrario: cada posición ve su futuro y no su pasado",
+        ),
+        Misconception(
+            "inverted",
+            _multi_query_with(_mask_of(lambda M: ~M)),
+            "tapaste lo que se ve: en este curso True marca lo visible. La última posición se "
+            "queda sin nada, y de ahí el NaN",
+        ),
+        Misconception(
+            "not_itself",
+            _multi_query_with(_mask_of(lambda M: M.tril(-1))),
+            "cada posición se oculta a sí misma, y la primera se queda sin nada que ver: de ahí el "
+            "NaN",
+        ),
+        Misconception(
+            "view_without_transposing",
+            _multi_query_with(split=lambda Q, h: Q.reshape(len(Q), h, Q.shape[1], -1)),
+            "partes las consultas con un solo view a [batch, heads, t, d_head]: eso cambia los "
+            "números de posición. Primero separa el último eje y después intercambia",
+        ),
+        Misconception(
+            "heads_interleaved",
+            _multi_query_with(
+                split=lambda Q, h: Q.unflatten(-1, (-1, h)).permute(0, 3, 1, 2),
+            ),
+            "tomas las columnas de cada cabeza salteadas: las de una cabeza son seguidas",
+        ),
+        Misconception(
+            "joined_without_transposing",
+            _multi_query_with(join=lambda H: H.reshape(len(H), H.shape[2], -1)),
+            "juntas las cabezas sin devolver antes el tiempo a su lugar: los números cambian de "
+            "posición",
+        ),
+        Misconception(
+            "joined_interleaved",
+            _multi_query_with(join=lambda H: H.permute(0, 2, 3, 1).flatten(2)),
+            "al juntar, alternas las cabezas columna a columna: va una entera detrás de otra",
+        ),
+        Misconception(
+            "heads_reversed",
+            _multi_query_with(join=lambda H: H.flip(1).transpose(1, 2).flatten(2)),
+            "las cabezas se juntan en el orden contrario",
+        ),
+        Misconception(
+            "no_output_matrix",
+            lambda X, W_q, W_k, W_v, W_h, h: _multi_query(
+                X, W_q, W_k, W_v, torch.eye(W_q.shape[1]), h
+            ),
+            "falta W_h, el último producto: mezcla lo que dieron las cabezas y vuelve a d_model",
+        ),
+        Misconception(
+            "keys_as_values",
+            _multi_query_with(values=lambda K, V: K),
+            "mezclas las claves; lo que se mezcla son los valores",
+        ),
+        Misconception(
+            "mean_of_the_heads",
+            _multi_query_with(_mean_of_the_weights),
+            "las cabezas comparten los pesos, su media: lo que comparten son las claves y los "
+            "valores, y cada una pregunta lo suyo",
+        ),
+        Misconception(
+            "first_head_for_all",
+            _multi_query_with(_first_head),
+            "todas las cabezas usan los pesos de la primera: cada una tiene sus consultas",
+        ),
+        Misconception(
+            "each_sees_only_itself",
+            _multi_query_with(lambda Q, K: torch.eye(Q.shape[-2]).expand(*Q.shape[:3], -1)),
+            "cada posición atiende solo a sí misma: ¿multiplicas cabezas con claves de la misma "
+            "posición? El producto es entre posiciones; las cabezas van en un eje aparte",
+        ),
+        Misconception(
+            "heads_summed",
+            _heads_not_joined,
+            "sumas las cabezas antes de W_h: se ponen una junto a otra, y W_h tiene filas para "
+            "cada una",
+        ),
+        Misconception(
+            "residual",
+            lambda X, *rest: X + _multi_query(X, *rest),
+            "sumas la entrada: la conexión residual es del bloque, no de la atención",
+        ),
+    ),
+)
+
+
+# 5 · El bloque en paralelo
+
+
+def _parallel(x, norm, attend, feed_forward):
+    normed = norm(x)
+    return x + attend(normed) + feed_forward(normed)
+
+
+def _parallel_call(student, x, P):
+    """Construye las tres piezas a partir de tensores, y cuenta cuántas veces se normaliza."""
+    times = []
+
+    def norm(x):
+        times.append(1)
+        return F.layer_norm(x, x.shape[-1:], weight=P["g"])
+
+    def attend(x):
+        A = torch.softmax(P["S"], -1).tril()
+        return A @ torch.tanh(x @ P["W_a"])
+
+    def feed_forward(x):
+        return torch.relu(x @ P["W_f"]) @ P["W_o"]
+
+    y = direct_call(student, x, norm, attend, feed_forward)
+    return {"la salida": y, "las veces que se normaliza": len(times)}
+
+
+def _parallel_cases(rng):
+    return [
+        (
+            _randn(rng, batch, t, d, scale=2.0) + 0.5,
+            {
+                "g": 1 + 0.5 * _randn(rng, d),
+                "S": _randn(rng, t, t),
+                "W_a": _matrix(rng, d, d),
+                "W_f": _matrix(rng, d, 2 * d),
+                "W_o": _matrix(rng, 2 * d, d),
+            },
+        )
+        for batch, t, d in ((2, 4, 6), (1, 3, 5))
+    ]
+
+
+def _serial(x, norm, attend, feed_forward):
+    z = x + attend(norm(x))
+    return z + feed_forward(norm(z))
+
+
+def _serial_with_one_norm(x, norm, attend, feed_forward):
+    z = x + attend(norm(x))
+    return z + feed_forward(z)
+
+
+def _normed_residual(x, norm, attend, feed_forward):
+    x = norm(x)
+    return x + attend(x) + feed_forward(x)
+
+
+def _one_inside_the_other(x, norm, attend, feed_forward):
+    normed = norm(x)
+    return x + feed_forward(attend(normed))
+
+
+def _network_first(x, norm, attend, feed_forward):
+    normed = norm(x)
+    return x + attend(feed_forward(normed))
+
+
+def _serial_without_its_own_residual(x, norm, attend, feed_forward):
+    h = attend(norm(x))
+    return x + h + feed_forward(norm(h))
+
+
+def _network_reads_what_was_attended(x, norm, attend, feed_forward):
+    h = attend(norm(x))
+    return x + h + feed_forward(h)
+
+
+def _two_residuals(x, norm, attend, feed_forward):
+    normed = norm(x)
+    return (x + attend(normed)) + (x + feed_forward(normed))
+
+
+def _averaged(x, norm, attend, feed_forward):
+    normed = norm(x)
+    return x + (attend(normed) + feed_forward(normed)) / 2
+
+
+def _product(x, norm, attend, feed_forward):
+    normed = norm(x)
+    return x + attend(normed) * feed_forward(normed)
+
+
+def _in_place(x, norm, attend, feed_forward):
+    normed = norm(x)
+    x += attend(normed) + feed_forward(normed)
+    return x
+
+
+PARALLEL = Exercise(
+    name="palm.parallel",
+    points=1,
+    reference=_parallel,
+    cases=_parallel_cases,
+    call=_parallel_call,
+    tolerance=TOLERANCE,
+    misconceptions=(
+        Misconception(
+            "serial",
+            _serial,
+            "ese es el bloque de siempre, en serie: la red lee lo que la atención ya sumó. Aquí "
+            "las dos leen lo mismo, y por eso pueden calcularse a la vez",
+        ),
+        Misconception(
+            "serial_with_one_norm",
+            _serial_with_one_norm,
+            "la red lee lo que la atención ya sumó, y además sin normalizar: las dos leen lo mismo",
+        ),
+        Misconception(
+            "serial_without_residual",
+            _serial_without_its_own_residual,
+            "la red lee lo que dio la atención, normalizado: las dos leen lo mismo",
+        ),
+        Misconception(
+            "network_reads_the_attention",
+            _network_reads_what_was_attended,
+            "la red lee lo que dio la atención: las dos leen lo mismo, la x normalizada",
+        ),
+        Misconception(
+            "norm_twice",
+            lambda x, norm, attend, network: x + attend(norm(x)) + network(norm(x)),
+            "la salida es correcta, pero normalizas dos veces lo mismo: guarda el resultado. "
+            "Ahorrarse una norma por bloque es parte de lo que se gana",
+        ),
+        Misconception(
+            "no_residual",
+            lambda x, norm, attend, network: _parallel(x, norm, attend, network) - x,
+            "falta la conexión residual: sin sumar x, cada bloque tendría que volver a decirlo "
+            "todo",
+        ),
+        Misconception(
+            "normed_residual",
+            _normed_residual,
+            "sumas la x ya normalizada: por la conexión residual pasa la x que entró",
+        ),
+        Misconception(
+            "norm_after",
+            lambda x, norm, attend, network: norm(x + attend(x) + network(x)),
+            "normalizas al final, como el modelo de 2017: aquí se normaliza lo que leen las dos "
+            "ramas",
+        ),
+        Misconception(
+            "no_norm",
+            lambda x, norm, attend, network: x + attend(x) + network(x),
+            "no normalizas nada: las dos ramas leen x normalizada",
+        ),
+        Misconception(
+            "attention_not_normed",
+            lambda x, norm, attend, network: x + attend(x) + network(norm(x)),
+            "la atención lee x sin normalizar",
+        ),
+        Misconception(
+            "network_not_normed",
+            lambda x, norm, attend, network: x + attend(norm(x)) + network(x),
+            "la red lee x sin normalizar",
+        ),
+        Misconception(
+            "normed_outputs",
+            lambda x, norm, attend, network: x + norm(attend(x)) + norm(network(x)),
+            "normalizas lo que dan las dos ramas: se normaliza lo que leen",
+        ),
+        Misconception(
+            "normed_sum",
+            lambda x, norm, attend, network: x + norm(attend(x) + network(x)),
+            "normalizas lo que se suma a x: se normaliza lo que leen las dos ramas",
+        ),
+        Misconception(
+            "also_at_the_end",
+            lambda *pieces: pieces[1](_parallel(*pieces)),
+            "sobra la norma del final: la del modelo va después del último bloque, una sola",
+        ),
+        Misconception(
+            "network_of_the_attention",
+            _one_inside_the_other,
+            "las encadenas, la red después de la atención: las dos leen lo mismo y se suman",
+        ),
+        Misconception(
+            "attention_of_the_network",
+            _network_first,
+            "las encadenas, la atención después de la red: las dos leen lo mismo y se suman",
+        ),
+        Misconception(
+            "two_residuals",
+            _two_residuals,
+            "sumas x dos veces, una por rama: es un solo bloque, con una sola conexión residual",
+        ),
+        Misconception(
+            "averaged",
+            _averaged,
+            "promedias las dos ramas: se suman",
+        ),
+        Misconception(
+            "product",
+            _product,
+            "multiplicas las dos ramas: se suman",
+        ),
+        Misconception(
+            "only_attention",
+            lambda x, norm, attend, network: x + attend(norm(x)),
+            "falta la red: solo sumas lo que da la atención",
+        ),
+        Misconception(
+            "only_network",
+            lambda x, norm, attend, network: x + network(norm(x)),
+            "falta la atención: solo sumas lo que da la red",
+        ),
+        Misconception(
+            "in_place",
+            _in_place,
+            "el resultado es correcto, pero += escribe sobre la x de quien llama: forma un tensor "
+            "nuevo",
+        ),
+    ),
+)
+
+
+# 6 · Leer con una caché
+
+
+def _read(X, cache, W_q, W_k, W_v, num_heads):
+    m, t = cache[0].shape[1], X.shape[1]
+    positions = torch.arange(m, m + t)
+    K = torch.cat((cache[0], rotary(X @ W_k, positions)), 1)
+    V = torch.cat((cache[1], X @ W_v), 1)
+    Q = rotary(_by_heads(X @ W_q, num_heads), positions)
+    return _joined(attention(Q, K[:, None], V[:, None], causal=True)), (K, V)
+
+
+def _joined(H):
+    return H.transpose(1, 2).flatten(2)
+
+
+def _read_call(student, X, K, V, W_q, W_k, W_v, num_heads):
+    found = direct_call(student, X, (K, V), W_q, W_k, W_v, num_heads)
+    return {f"num_heads={num_heads}": found}
+
+
+def _read_cases(rng):
+    return [
+        (
+            1.5 * _randn(rng, batch, t, d),
+            _randn(rng, batch, m, d_head),
+            _randn(rng, batch, m, d_head),
+            _matrix(rng, d, heads * d_head),
+            _matrix(rng, d, d_head),
+            _matrix(rng, d, d_head),
+            heads,
+        )
+        for batch, t, m, d, heads, d_head in (
+            (2, 1, 5, 6, 2, 4),  # un token más
+            (2, 3, 4, 8, 4, 2),  # un tramo
+            (1, 4, 0, 6, 3, 4),  # nada leído todavía
+            (3, 4, 3, 5, 2, 6),
+        )
+    ]
+
+
+def _reading(
+    *,
+    places=lambda m, t: torch.arange(m, m + t),
+    rotate_Q=rotary,
+    rotate_K=rotary,
+    rotate_V=lambda V, positions: V,
+    rotate_all=lambda K: K,
+    join=lambda old, new: torch.cat((old, new), 1),
+    mask=causal_mask,
+    beta=None,
+    split=_by_heads,
+    gather=_joined,
+    seen=lambda K, m: K,
+    keep=lambda old, new, K, V: (K, V),
+):
+    """Otra manera de leer con una caché; cada opción cambia un paso."""
+
+    def implementation(X, cache, W_q, W_k, W_v, num_heads):
+        m, t = cache[0].shape[1], X.shape[1]
+        positions = places(m, t)
+        new = rotate_K(X @ W_k, positions), rotate_V(X @ W_v, positions)
+        K, V = (join(a, b) for a, b in zip(cache, new, strict=True))
+        Q = rotate_Q(split(X @ W_q, num_heads), positions)
+        K_seen, V_seen = seen(rotate_all(K), m)[:, None], seen(V, m)[:, None]
+        shown = {"mask": mask(t, K_seen.shape[2]), "beta": beta}
+        H = attention(Q, K_seen, V_seen, **shown)
+        return gather(H), keep(cache, new, K, V)
+
+    return implementation
+
+
+def _unrotated(x, positions):
+    return x
+
+
+def _top_left(t, t_k):
+    return torch.ones(t, t_k, dtype=torch.bool).tril()
+
+
+def _neighbours(x, positions):
+    return rotary(x, positions, layout="interleaved")
+
+
+def _turned_before_splitting(X, cache, W_q, W_k, W_v, num_heads):
+    def split(Q, heads):
+        return _by_heads(rotary(Q, torch.arange(m, m + Q.shape[1])), heads)
+
+    m = cache[0].shape[1]
+    read = _reading(split=split, rotate_Q=_unrotated)
+    return read(X, cache, W_q, W_k, W_v, num_heads)
+
+
+def _cache_turned_again(K):
+    return rotary(K, torch.arange(K.shape[1]))
+
+
+def _only_the_last(H):
+    return _joined(H[:, :, -1:])
+
+
+READ = Exercise(
+    name="palm.read",
+    points=3,
+    reference=_read,
+    cases=_read_cases,
+    call=_read_call,
+    tolerance=TOLERANCE,
+    misconceptions=(
+        Misconception(
+            "from_zero",
+            _reading(places=lambda m, t: torch.arange(t)),
+            "las posiciones nuevas empiezan en 0, como si no hubiera nada antes: van detrás de lo "
+            "que guarda la caché",
+        ),
+        Misconception(
+            "one_too_far",
+            _reading(places=lambda m, t: torch.arange(m, m + t) + 1),
+            "las posiciones nuevas van corridas en uno: si la caché guarda las posiciones 0 a "
+            "m − 1, la siguiente es la m",
+        ),
+        Misconception(
+            "one_too_near",
+            _reading(places=lambda m, t: torch.arange(m, m + t) - 1),
+            "las posiciones nuevas van corridas en uno: la última guardada es la m − 1, y la "
+            "primera nueva no puede repetirla",
+        ),
+        Misconception(
+            "all_in_one_place",
+            _reading(places=lambda m, t: torch.full((t,), m)),
+            "todas las posiciones nuevas son la misma: eso solo vale cuando llega una",
+        ),
+        Misconception(
+            "moved_by_the_new_ones",
+            _reading(places=lambda m, t: torch.arange(t, 2 * t)),
+            "las posiciones se corren tantos lugares como tokens llegan; son los que ya estaban "
+            "guardados",
+        ),
+        Misconception(
+            "whole_cache_turned_again",
+            _reading(rotate_K=_unrotated, rotate_all=_cache_turned_again),
+            "giras todas las claves al usarlas, y las de la caché llegaron giradas: esas giran dos "
+            "veces. Gira solo las nuevas, y guárdalas así",
+        ),
+        Misconception(
+            "turned_and_stored_again",
+            _reading(
+                rotate_K=_unrotated,
+                keep=lambda old, new, K, V: (_cache_turned_again(K), V),
+                rotate_all=_cache_turned_again,
+            ),
+            "giras otra vez las claves guardadas, y vuelves a guardarlas: cada paso las llevaría "
+            "más lejos. Gira solo las nuevas",
+        ),
+        Misconception(
+            "stored_unturned",
+            _reading(keep=lambda old, new, K, V: (torch.cat((old[0], new[0] * 0), 1), V)),
+            "las claves nuevas quedan en blanco en la caché: se guardan las que usaste",
+        ),
+        Misconception(
+            "queries_not_turned",
+            _reading(rotate_Q=_unrotated),
+            "las consultas no giran: la diferencia de posiciones aparece cuando giran las dos",
+        ),
+        Misconception(
+            "keys_not_turned",
+            _reading(rotate_K=_unrotated),
+            "las claves nuevas no giran, ni las que usas ni las que guardas: la diferencia de "
+            "posiciones aparece cuando giran las dos",
+        ),
+        Misconception(
+            "nothing_turns",
+            _reading(rotate_Q=_unrotated, rotate_K=_unrotated),
+            "no giras nada, y así el orden de lo leído da igual: giran las consultas y las claves",
+        ),
+        Misconception(
+            "values_turn_too",
+            _reading(rotate_V=rotary),
+            "los valores no giran: la posición interviene en las puntuaciones, y nada más",
+        ),
+        Misconception(
+            "turned_before_splitting",
+            _turned_before_splitting,
+            "giras las consultas antes de partirlas en cabezas: las parejas y las frecuencias son "
+            "las del ancho de una cabeza, que es el de las claves",
+        ),
+        Misconception(
+            "neighbours",
+            _reading(rotate_Q=_neighbours, rotate_K=_neighbours),
+            "giras con la disposición de columnas vecinas, y las claves de la caché giraron por "
+            "mitades: unas y otras tienen que girar igual",
+        ),
+        Misconception(
+            "top_left",
+            _reading(mask=_top_left),
+            "el triángulo de la máscara empieza en la primera columna, que ahora es la caché: cada "
+            "posición nueva se pierde parte del pasado. (is_causal, de torch, hace eso mismo)",
+        ),
+        Misconception(
+            "not_causal",
+            _reading(mask=lambda t, t_k: None),
+            "las posiciones nuevas se ven todas entre sí: dentro del tramo sigue habiendo futuro",
+        ),
+        Misconception(
+            "not_itself",
+            _reading(mask=lambda t, t_k: causal_mask(t, t_k).tril(t_k - t - 1)),
+            "cada posición se oculta a sí misma: la clave nueva también se ve",
+        ),
+        Misconception(
+            "only_the_new",
+            _reading(seen=lambda K, m: K[:, m:]),
+            "atiendes solo a lo nuevo: la caché se guarda y no se mira",
+        ),
+        Misconception(
+            "cache_not_updated",
+            _reading(keep=lambda old, new, K, V: old),
+            "la salida es correcta, pero devuelves la caché que llegó: lo nuevo se olvidaría",
+        ),
+        Misconception(
+            "only_the_new_is_kept",
+            _reading(keep=lambda old, new, K, V: new),
+            "la salida es correcta, pero devuelves solo las claves y los valores nuevos: la caché "
+            "lo guarda todo",
+        ),
+        Misconception(
+            "new_first",
+            _reading(
+                join=lambda old, new: torch.cat((new, old), 1),
+                mask=lambda t, t_k: causal_mask(t, t_k).roll(t, 1),
+            ),
+            "guardas lo nuevo delante de lo viejo: la caché va en el orden del texto",
+        ),
+        Misconception(
+            "new_first_and_hidden",
+            _reading(join=lambda old, new: torch.cat((new, old), 1)),
+            "unes lo nuevo delante de lo viejo, y la máscara cuenta con el orden del texto: la "
+            "caché va primero",
+        ),
+        Misconception(
+            "keys_and_values_swapped",
+            _reading(keep=lambda old, new, K, V: (V, K)),
+            "la salida es correcta, pero la caché vuelve con los valores delante: es el par (K, V)",
+        ),
+        Misconception(
+            "not_scaled",
+            _reading(beta=1.0),
+            "las puntuaciones no están escaladas: falta dividir entre √d_head",
+        ),
+        Misconception(
+            "view_without_transposing",
+            _reading(split=lambda Q, h: Q.reshape(len(Q), h, Q.shape[1], -1)),
+            "partes las consultas con un solo view a [batch, heads, t, d_head], y eso cambia los "
+            "números de posición: primero separa el último eje y después intercambia",
+        ),
+        Misconception(
+            "joined_without_transposing",
+            _reading(gather=lambda H: H.reshape(len(H), H.shape[2], -1)),
+            "juntas las cabezas sin devolver antes el tiempo a su lugar: los números cambian de "
+            "posición",
+        ),
+        Misconception(
+            "by_heads",
+            _reading(gather=lambda H: H),
+            "falta juntar las cabezas: la salida es [batch, t, num_heads·d_head]",
+        ),
+        Misconception(
+            "only_the_last",
+            _reading(gather=_only_the_last),
+            "devuelves solo la salida de la última posición: se piden las de todas las nuevas",
+        ),
+        Misconception(
+            "only_the_output",
+            lambda *inputs: _read(*inputs)[0],
+            "falta la caché: se devuelve el par (salida, caché)",
+        ),
+        Misconception(
+            "three_things",
+            lambda *inputs: (lambda H, cache: (H, *cache))(*_read(*inputs)),
+            "devuelves tres cosas sueltas: son dos, la salida y la caché, que es un par",
+        ),
+    ),
+)
+
+
+# 7 · Indicaciones de distinta longitud
+
+
+def _padded(padding, t):
+    columns = torch.arange(t)
+    real = columns >= padding[:, None]
+    positions = (columns - padding[:, None]).clamp(min=0)
+    return positions, causal_mask(t) & real[:, None]
+
+
+def _padded_call(student, padding, t):
+    where = f"padding={padding.tolist()}, t={t}"
+    return {where: direct_call(student, padding, t)}
+
+
+def _padded_cases(rng):
+    return [
+        (torch.tensor([0, 3, 1]), 5),
+        (torch.tensor([2, 0]), 4),
+        (torch.tensor([5, 2, 0, 4]), 6),
+        (torch.randint(1, 6, (3,), generator=rng), 7),
+    ]
+
+
+def _padded_with(positions=None, visible=None):
+    """Cambia las posiciones o la máscara: de (columnas, relleno de cada fila, t)."""
+
+    def implementation(padding, t):
+        right = _padded(padding, t)
+        inputs = torch.arange(t), padding[:, None], t
+        return (
+            right[0] if positions is None else positions(*inputs),
+            right[1] if visible is None else visible(*inputs),
+        )
+
+    return implementation
+
+
+def _seen(columns, before, t):
+    return causal_mask(t) & (columns >= before)[:, None]
+
+
+def _padding_behind(padding, t):
+    columns, length = torch.arange(t), (t - padding)[:, None]
+    real = columns < length
+    return (columns * real), causal_mask(t) & real[:, None]
+
+
+def _of_the_first_row(padding, t):
+    return _padded(padding[:1].expand_as(padding), t)
+
+
+def _of_the_most_padded(padding, t):
+    return _padded(padding.max().expand_as(padding), t)
+
+
+LEFT_PADDING = Exercise(
+    name="palm.left_padding",
+    points=2,
+    reference=_padded,
+    cases=_padded_cases,
+    call=_padded_call,
+    misconceptions=(
+        Misconception(
+            "column_numbers",
+            _padded_with(lambda c, p, t: c.expand(len(p), t)),
+            "la máscara es correcta, pero las posiciones son los números de columna: el primer "
+            "token real de cada fila está en su posición 0, haya o no relleno delante",
+        ),
+        Misconception(
+            "negative",
+            _padded_with(lambda c, p, t: c - p),
+            "casi: en el relleno las posiciones salen negativas, y se pide un 0",
+        ),
+        Misconception(
+            "one_in_the_padding",
+            _padded_with(lambda c, p, t: torch.where(c >= p, c - p, 1)),
+            "casi: el relleno lleva un 1, como en una biblioteca muy usada, y se pide un 0",
+        ),
+        Misconception(
+            "minus_one_in_the_padding",
+            _padded_with(lambda c, p, t: (c >= p).cumsum(-1) - 1),
+            "casi: contar los tokens reales y restar 1 deja un −1 en el relleno, y se pide un 0",
+        ),
+        Misconception(
+            "from_one",
+            _padded_with(lambda c, p, t: (c >= p).cumsum(-1)),
+            "cuentas las posiciones desde 1: la del primer token real es la 0",
+        ),
+        Misconception(
+            "added",
+            _padded_with(lambda c, p, t: c + p),
+            "sumas el relleno a la columna: las posiciones se adelantarían todavía más",
+        ),
+        Misconception(
+            "jumps_to_the_column",
+            _padded_with(lambda c, p, t: torch.where(c >= p, c, 0)),
+            "pones 0 en el relleno, pero después sigues con el número de columna: el primer token "
+            "real está en la posición 0",
+        ),
+        Misconception(
+            "as_absolute",
+            _padded_with(lambda c, p, t: (c - p).abs()),
+            "en el relleno las posiciones bajan hasta el primer token, y se pide un 0: el valor "
+            "absoluto no sirve",
+        ),
+        Misconception(
+            "wraps_around",
+            _padded_with(lambda c, p, t: (c - p) % t),
+            "el resto de la división da la vuelta a las negativas: en el relleno se pide un 0",
+        ),
+        Misconception(
+            "floats",
+            _padded_with(lambda c, p, t: (c - p).clamp(min=0).float()),
+            "las posiciones son números enteros, y las das de punto flotante",
+        ),
+        Misconception(
+            "padding_behind",
+            _padding_behind,
+            "tratas el relleno como si fuera detrás del texto: aquí va delante, para que el último "
+            "token de todas las filas caiga en la misma columna",
+        ),
+        Misconception(
+            "first_row",
+            _of_the_first_row,
+            "todas las filas usan el relleno de la primera: cada una tiene el suyo",
+        ),
+        Misconception(
+            "most_padded",
+            _of_the_most_padded,
+            "todas las filas usan el relleno de la más corta: cada una tiene el suyo",
+        ),
+        Misconception(
+            "lengths",
+            lambda padding, t: _padded(t - padding, t),
+            "tomas `padding` por la longitud de cada texto: dice cuántas columnas de relleno hay",
+        ),
+        Misconception(
+            "only_causal",
+            _padded_with(visible=lambda c, p, t: causal_mask(t).expand(len(p), t, t)),
+            "la máscara es solo la causal: el relleno está en el pasado y se vería",
+        ),
+        Misconception(
+            "only_the_padding",
+            _padded_with(visible=lambda c, p, t: (c >= p)[:, None].expand(len(p), t, t)),
+            "la máscara oculta el relleno, pero no el futuro",
+        ),
+        Misconception(
+            "one_row_per_text",
+            _padded_with(visible=lambda c, p, t: c >= p),
+            "la máscara es una fila por texto: se pide una por consulta, [batch, t, t], que además "
+            "oculte el futuro",
+        ),
+        Misconception(
+            "queries_instead_of_keys",
+            _padded_with(visible=lambda c, p, t: causal_mask(t) & (c >= p)[:, :, None]),
+            "ocultas las filas del relleno, que son sus preguntas: lo que estorba es que responda, "
+            "y eso son sus columnas",
+        ),
+        Misconception(
+            "sees_itself",
+            _padded_with(visible=lambda c, p, t: _seen(c, p, t) | torch.eye(t, dtype=torch.bool)),
+            "dejas que el relleno se mire a sí mismo, y se pide que nadie lo vea, ni él: la "
+            "atención del curso da ceros a quien no ve nada",
+        ),
+        Misconception(
+            "padding_sees_everything",
+            _padded_with(visible=lambda c, p, t: _seen(c, p, t) | (c < p)[:, :, None]),
+            "las preguntas del relleno lo ven todo: el relleno no ve nada",
+        ),
+        Misconception(
+            "first_token_hidden",
+            _padded_with(visible=lambda c, p, t: causal_mask(t) & (c > p)[:, None]),
+            "ocultas también el primer token real de cada fila: la columna con número igual al "
+            "relleno ya es texto",
+        ),
+        Misconception(
+            "last_padding_seen",
+            _padded_with(visible=lambda c, p, t: causal_mask(t) & (c >= p - 1)[:, None]),
+            "la última columna de relleno se ve: te sobra una",
+        ),
+        Misconception(
+            "not_itself",
+            _padded_with(visible=lambda c, p, t: _seen(c, p, t).tril(-1)),
+            "cada token se oculta a sí mismo: te falta la diagonal",
+        ),
+        Misconception(
+            "future",
+            _padded_with(visible=lambda c, p, t: causal_mask(t).T & (c >= p)[:, None]),
+            "usaste el triángulo contrario: cada token ve su futuro y no su pasado",
+        ),
+        Misconception(
+            "transposed",
+            _padded_with(visible=lambda c, p, t: _seen(c, p, t).mT),
+            "la máscara está transpuesta: una fila por consulta y una columna por clave",
+        ),
+        Misconception(
+            "inverted",
+            _padded_with(visible=lambda c, p, t: ~_seen(c, p, t)),
+            "la máscara está al revés: en este curso True marca lo visible",
+        ),
+        Misconception(
+            "or_instead_of_and",
+            _padded_with(visible=lambda c, p, t: causal_mask(t) | (c >= p)[:, None]),
+            "unes las dos máscaras con «o»: para verse, una clave tiene que ser real y además "
+            "pasada",
+        ),
+        Misconception(
+            "with_an_axis_for_heads",
+            _padded_with(visible=lambda c, p, t: _seen(c, p, t)[:, None]),
+            "a la máscara le sobra el eje de las cabezas: aquí es [batch, t, t]",
+        ),
+        Misconception(
+            "additive",
+            _padded_with(
+                visible=lambda c, p, t: torch.zeros(len(p), t, t).masked_fill(
+                    ~_seen(c, p, t), -math.inf
+                )
+            ),
+            "devuelves la máscara aditiva, con 0 y −∞; se pide la booleana, True = visible",
+        ),
+        Misconception(
+            "swapped",
+            lambda padding, t: _padded(padding, t)[::-1],
+            "las dos respuestas están intercambiadas: primero las posiciones",
+        ),
+        Misconception(
+            "only_the_mask",
+            lambda padding, t: _padded(padding, t)[1],
+            "falta una de las dos respuestas: son las posiciones y la máscara",
+        ),
+    ),
+)
+
+
+# 8 · Encuentra los errores: escribir con una caché
+
+
+def _write(model, prompt, max_new_tokens):
+    tokens, cache, start, written = prompt, None, 0, []
+    for _ in range(max_new_tokens):
+        positions = torch.arange(start, start + tokens.shape[1])
+        logits, cache = model(tokens, positions, cache)
+        start += tokens.shape[1]
+        tokens = logits[:, -1:].argmax(-1)
+        written.append(tokens)
+    return torch.cat(written, 1)
+
+
+def _write_call(student, table, prompt, max_new_tokens):
+    """Construye un modelo de una tabla, y cuenta las columnas que se le hacen leer.
+
+    La puntuación de un token suma lo que opina cada token leído, según cuál es y a qué distancia,
+    y algo que depende de la posición desde la que se predice.
+    """
+    read = []
+    middle = len(table) // 2
+
+    def model(tokens, positions, cache):
+        read.append(tokens.shape[1])
+        positions = positions.expand(tokens.shape).long()
+        all_tokens, all_positions = tokens, positions
+        if cache is not None:
+            all_tokens = torch.cat((cache[0], tokens), 1)
+            all_positions = torch.cat((cache[1], positions), 1)
+        distance = (positions[:, :, None] - all_positions[:, None]).clamp(-middle, middle)
+        opinions = table[distance + middle, all_tokens[:, None]]
+        seen = causal_mask(tokens.shape[1], all_tokens.shape[1])
+        here = table[positions.clamp(-middle, middle) + middle, 0]
+        return (opinions * seen[..., None]).sum(2) + here, (all_tokens, all_positions)
+
+    written = direct_call(student, model, prompt, max_new_tokens)
+    where = f"max_new_tokens={max_new_tokens}"
+    return {where: {"lo escrito": written, "cuántas columnas lee el modelo": sum(read)}}
+
+
+def _write_cases(rng):
+    vocab, farthest = 13, 12
+    return [
+        (
+            _randn(rng, 2 * farthest + 1, vocab, vocab),
+            torch.randint(0, vocab, (batch, t), generator=rng),
+            new,
+        )
+        for batch, t, new in ((2, 3, 6), (3, 5, 5), (1, 1, 7), (2, 4, 1))
+    ]
+
+
+def _writing(
+    *,
+    first=lambda prompt: prompt,
+    place=lambda start, t, i, t_0: torch.arange(start, start + t),
+    keep=lambda old, new, i: new,
+    following=lambda tokens, chosen, text: chosen,
+    choose=lambda logits: logits[:, -1:].argmax(-1),
+):
+    """Otra manera de escribir; cada opción cambia un paso del bucle."""
+
+    def implementation(model, prompt, max_new_tokens):
+        tokens, cache, start, written = first(prompt), None, 0, []
+        for i in range(max_new_tokens):
+            positions = place(start, tokens.shape[1], i, prompt.shape[1])
+            logits, after = model(tokens, positions, cache)
+            cache = keep(cache, after, i)
+            start += tokens.shape[1]
+            chosen = choose(logits)
+            written.append(chosen)
+            tokens = following(tokens, chosen, torch.cat((prompt, *written), 1))
+        return torch.cat(written, 1)
+
+    return implementation
+
+
+def _everything_again(tokens, chosen, text):
+    return text
+
+
+def _from_zero(start, t, i, t_0):
+    return torch.arange(t)
+
+
+def _last_prompt_token_twice(model, prompt, max_new_tokens):
+    _, cache = model(prompt, torch.arange(prompt.shape[1]), None)
+    tokens, start, written = prompt[:, -1:], prompt.shape[1], []
+    for i in range(max_new_tokens):
+        logits, cache = model(tokens, torch.tensor([start + i]), cache)
+        tokens = logits[:, -1:].argmax(-1)
+        written.append(tokens)
+    return torch.cat(written, 1)
+
+
+def _last_prompt_token_twice_in_place(model, prompt, max_new_tokens):
+    _, cache = model(prompt, torch.arange(prompt.shape[1]), None)
+    tokens, start, written = prompt[:, -1:], prompt.shape[1] - 1, []
+    for i in range(max_new_tokens):
+        logits, cache = model(tokens, torch.tensor([start + i]), cache)
+        tokens = logits[:, -1:].argmax(-1)
+        written.append(tokens)
+    return torch.cat(written, 1)
+
+
+def _reads_the_last_one(model, prompt, max_new_tokens):
+    written = _write(model, prompt, max_new_tokens)
+    model(written[:, -1:], torch.tensor([0]), None)
+    return written
+
+
+def _token_by_token(model, prompt, max_new_tokens):
+    """Lee la indicación de uno en uno, y en ese bucle no corre las posiciones."""
+    cache = None
+    for token in prompt.split(1, 1):
+        logits, cache = model(token, torch.tensor([0]), cache)
+    return _continue(model, logits, cache, prompt.shape[1], max_new_tokens)
+
+
+def _continue(model, logits, cache, start, max_new_tokens):
+    written = [logits[:, -1:].argmax(-1)]
+    for i in range(max_new_tokens - 1):
+        logits, cache = model(written[-1], torch.tensor([start + i]), cache)
+        written.append(logits[:, -1:].argmax(-1))
+    return torch.cat(written, 1)
+
+
+DECODE_BUG = Exercise(
+    name="palm.decode_bug",
+    points=2,
+    reference=_write,
+    cases=_write_cases,
+    call=_write_call,
+    misconceptions=(
+        Misconception(
+            "as_it_was",
+            _writing(following=_everything_again, place=_from_zero),
+            "todavía vuelve a leer el texto entero en cada paso, y la caché ya lo guarda: lo leído "
+            "queda dos veces, tres, cuatro…",
+        ),
+        Misconception(
+            "everything_again_further_on",
+            _writing(following=_everything_again),
+            "todavía vuelve a leer el texto entero en cada paso, ahora en posiciones nuevas: la "
+            "caché ya lo guarda. Lee solo lo que no ha leído",
+        ),
+        Misconception(
+            "from_zero",
+            _writing(place=_from_zero),
+            "ya lee cada token una sola vez, pero todos los nuevos en la posición 0: cuentan las "
+            "posiciones desde el comienzo del texto, no desde el de cada lectura",
+        ),
+        Misconception(
+            "without_cache",
+            _writing(following=_everything_again, place=_from_zero, keep=lambda o, n, i: None),
+            "lo escrito es correcto, pero sin caché: en cada paso vuelve a leer el texto entero, y "
+            "cada token tiene que leerse una sola vez",
+        ),
+        Misconception(
+            "forgets_the_cache",
+            _writing(keep=lambda old, new, i: None),
+            "la caché se pierde entre un paso y otro: cada token nuevo se lee sin nada de lo "
+            "anterior",
+        ),
+        Misconception(
+            "only_the_first_cache",
+            _writing(keep=lambda old, new, i: new if i == 0 else old),
+            "la caché es siempre la de la indicación: guarda la que devuelve cada paso, o lo "
+            "escrito se olvida",
+        ),
+        Misconception(
+            "stays_behind",
+            _writing(place=lambda start, t, i, t_0: torch.arange(t) + (t_0 if i else 0)),
+            "todos los tokens nuevos se leen en la misma posición, la que sigue a la indicación: "
+            "cada uno va uno más allá",
+        ),
+        Misconception(
+            "counts_only_the_written",
+            _writing(place=lambda start, t, i, t_0: torch.arange(t) + i),
+            "cuentas solo lo escrito: la posición también cuenta la indicación",
+        ),
+        Misconception(
+            "one_too_far",
+            _writing(place=lambda start, t, i, t_0: torch.arange(start, start + t) + min(i, 1)),
+            "hay un hueco entre la indicación y lo escrito: las posiciones se corren en uno",
+        ),
+        Misconception(
+            "one_too_near",
+            _writing(place=lambda start, t, i, t_0: torch.arange(start, start + t) - min(i, 1)),
+            "el primer token escrito se lee en la posición del último de la indicación: van "
+            "corridas en uno",
+        ),
+        Misconception(
+            "from_one",
+            _writing(place=lambda start, t, i, t_0: torch.arange(start, start + t) + 1),
+            "cuentas las posiciones desde 1: la del primer token es la 0",
+        ),
+        Misconception(
+            "last_prompt_token_twice",
+            _last_prompt_token_twice,
+            "el último token de la indicación se lee dos veces, en dos posiciones: al leerla "
+            "entera ya sabes qué sigue",
+        ),
+        Misconception(
+            "last_prompt_token_twice_in_place",
+            _last_prompt_token_twice_in_place,
+            "el último token de la indicación se lee dos veces, en la misma posición: al leerla "
+            "entera ya sabes qué sigue",
+        ),
+        Misconception(
+            "only_the_last_of_the_prompt",
+            _writing(first=lambda prompt: prompt[:, -1:]),
+            "de la indicación solo se lee el último token: primero entra entera",
+        ),
+        Misconception(
+            "reads_the_last_one",
+            _reads_the_last_one,
+            "lo escrito es correcto, pero también se lee el último token escrito, y nadie usa lo "
+            "que dice el modelo después",
+        ),
+        Misconception(
+            "prompt_without_places",
+            _token_by_token,
+            "lees la indicación de token en token, todos en la posición 0: cada uno tiene la suya",
+        ),
+        Misconception(
+            "first_logits",
+            _writing(choose=lambda logits: logits[:, :1].argmax(-1)),
+            "eliges con los logits de la primera posición leída: el que sigue lo predice la última",
+        ),
+        Misconception(
+            "least_probable",
+            _writing(choose=lambda logits: logits[:, -1:].argmin(-1)),
+            "eliges el menos probable: ¿argmin?",
+        ),
+        Misconception(
+            "first_row_for_all",
+            _writing(choose=lambda logits: logits[:1, -1:].argmax(-1).expand(len(logits), 1)),
+            "todas las filas escriben lo que la primera: cada una elige lo suyo",
+        ),
+        Misconception(
+            "with_the_prompt",
+            lambda model, prompt, n: torch.cat((prompt, _write(model, prompt, n)), 1),
+            "devuelves también la indicación: se piden solo los tokens nuevos",
+        ),
+        Misconception(
+            "one_more",
+            lambda model, prompt, n: _write(model, prompt, n + 1),
+            "escribes un token de más: el primero sale de leer la indicación",
+        ),
+        Misconception(
+            "time_first",
+            lambda model, prompt, n: _write(model, prompt, n).T,
+            "son los tokens correctos con el tiempo delante; en este curso el lote va primero",
+        ),
+        Misconception(
+            "third_axis",
+            lambda model, prompt, n: _write(model, prompt, n)[:, None],
+            "sobra un eje: lo escrito es [batch, max_new_tokens]. ¿cat o stack?",
+        ),
+        Misconception(
+            "as_a_list",
+            lambda model, prompt, n: list(_write(model, prompt, n).split(1, 1)),
+            "devuelves una lista de columnas: únelas en un solo tensor",
+        ),
+    ),
+)
+
+
+# 9 · Contar parámetros
+
+
+def _count(vocab_size, d_model, num_heads, d_head, d_ff, num_layers):
+    attending = 2 * d_model * num_heads * d_head + 2 * d_model * d_head
+    return num_layers * (attending + 3 * d_model * d_ff) + vocab_size * d_model
+
+
+def _count_call(student, *sizes):
+    names = ("vocab_size", "d_model", "num_heads", "d_head", "d_ff", "num_layers")
+    where = ", ".join(f"{n}={size}" for n, size in zip(names, sizes, strict=True))
+    return {where: direct_call(student, *sizes)}
+
+
+def _count_cases(rng):
+    # En ninguno las cabezas, juntas, miden d_model, como tampoco en el modelo mayor.
+    cases = [(1000, 64, 4, 24, 256, 3), (500, 96, 3, 16, 200, 2)]
+    for _ in range(3):
+        d_model, d_head = 8 * _integer(rng, 5, 12), 2 * _integer(rng, 4, 9)
+        heads = next(h for h in (4, 5, 6) if h * d_head != d_model)
+        d_ff, layers = 16 * _integer(rng, 9, 20) + 1, _integer(rng, 3, 7)
+        cases.append((_integer(rng, 300, 900), d_model, heads, d_head, d_ff, layers))
+    return cases
+
+
+def _counting(
+    *,
+    W_q=lambda d, h, k: d * h * k,
+    W_kv=lambda d, h, k: 2 * d * k,
+    W_h=lambda d, h, k: d * h * k,
+    network=lambda d, f: 3 * d * f,
+    extra=lambda d, h, k, f: 0,
+    table=lambda V, d: V * d,
+    layers=lambda n: n,
+):
+    """Otra cuenta; cada opción cambia lo que ocupa una parte."""
+
+    def implementation(V, d, h, k, f, n):
+        block = W_q(d, h, k) + W_kv(d, h, k) + W_h(d, h, k) + network(d, f) + extra(d, h, k, f)
+        return layers(n) * block + table(V, d)
+
+    return implementation
+
+
+def _kv_once(V, d, h, k, f, n):
+    return n * (2 * d * h * k + 3 * d * f) + 2 * d * k + V * d
+
+
+PARAMETERS = Exercise(
+    name="palm.parameters",
+    points=1,
+    reference=_count,
+    cases=_count_cases,
+    call=_count_call,
+    misconceptions=(
+        Misconception(
+            "multi_head",
+            _counting(W_kv=lambda d, h, k: 2 * d * h * k),
+            "cuentas una clave y un valor por cabeza, y eso es la atención multicabeza: aquí las "
+            "comparten todas",
+        ),
+        Misconception(
+            "shared_by_the_layers",
+            _kv_once,
+            "cuentas W_k y W_v una sola vez para todo el modelo: las comparten las cabezas de un "
+            "bloque, y cada bloque tiene las suyas",
+        ),
+        Misconception(
+            "only_keys_are_shared",
+            _counting(W_kv=lambda d, h, k: d * k + d * h * k),
+            "compartes una de las dos, y la otra la cuentas por cabeza: se comparten claves y "
+            "valores",
+        ),
+        Misconception(
+            "one_of_the_two",
+            _counting(W_kv=lambda d, h, k: d * k),
+            "cuentas solo una de las dos matrices compartidas: están W_k y W_v",
+        ),
+        Misconception(
+            "no_keys",
+            _counting(W_kv=lambda d, h, k: 0),
+            "faltan las claves y los valores: las cabezas los comparten, pero existen",
+        ),
+        Misconception(
+            "no_output",
+            _counting(W_h=lambda d, h, k: 0),
+            "falta la matriz que sale de la atención, W_h, la que vuelve a d_model",
+        ),
+        Misconception(
+            "square_queries",
+            _counting(W_q=lambda d, h, k: d * d, W_h=lambda d, h, k: d * d),
+            "supones que las cabezas, juntas, miden d_model; en el modelo de 540 mil millones no "
+            "es así, y por eso el ancho de cabeza se da aparte",
+        ),
+        Misconception(
+            "square_output",
+            _counting(W_h=lambda d, h, k: d * d),
+            "la matriz de salida de la atención no es cuadrada: recibe las cabezas juntas",
+        ),
+        Misconception(
+            "one_head",
+            _counting(W_q=lambda d, h, k: d * k, W_h=lambda d, h, k: d * k),
+            "cuentas una sola cabeza: las consultas son de cada una",
+        ),
+        Misconception(
+            "everything_per_head",
+            _counting(W_h=lambda d, h, k: h * d * d),
+            "la matriz de salida se aplica una vez a las cabezas juntas, no una vez por cabeza",
+        ),
+        Misconception(
+            "two_matrices",
+            _counting(network=lambda d, f: 2 * d * f),
+            "la red con dos matrices es la de 2017: la compuerta de SwiGLU es otra",
+        ),
+        Misconception(
+            "four_times",
+            _counting(network=lambda d, f: 12 * d * d),
+            "supones d_ff = 4·d_model: es así en los tres modelos publicados, pero aquí llega "
+            "aparte",
+        ),
+        Misconception(
+            "two_thirds",
+            _counting(network=lambda d, f: 3 * d * (2 * f // 3)),
+            "estrechas la red a dos tercios, como hacen otros modelos para no pagar la tercera "
+            "matriz: aquí d_ff es el que llega",
+        ),
+        Misconception(
+            "biases",
+            _counting(extra=lambda d, h, k, f: h * k + 2 * k + d + 2 * f + d),
+            "cuentas sesgos: PaLM no tiene ninguno",
+        ),
+        Misconception(
+            "one_norm",
+            _counting(extra=lambda d, h, k, f: d),
+            "cuentas las ganancias de las normas: aquí solo se piden las matrices",
+        ),
+        Misconception(
+            "all_norms",
+            lambda V, d, h, k, f, n: _count(V, d, h, k, f, n) + (n + 1) * d,
+            "cuentas las ganancias de las normas, también la final: aquí solo se piden las "
+            "matrices",
+        ),
+        Misconception(
+            "two_norms",
+            _counting(extra=lambda d, h, k, f: 2 * d),
+            "cuentas dos normas por bloque: el bloque en paralelo tiene una, y además aquí solo se "
+            "piden las matrices",
+        ),
+        Misconception(
+            "table_twice",
+            _counting(table=lambda V, d: 2 * V * d),
+            "cuentas la tabla dos veces: la misma sirve para entrar y para salir",
+        ),
+        Misconception(
+            "no_table",
+            _counting(table=lambda V, d: 0),
+            "falta la tabla de incrustaciones",
+        ),
+        Misconception(
+            "table_in_each_layer",
+            lambda V, d, h, k, f, n: n * _count(V, d, h, k, f, 1),
+            "multiplicas también la tabla por el número de bloques: hay una sola",
+        ),
+        Misconception(
+            "one_layer",
+            _counting(layers=lambda n: 1),
+            "cuentas un solo bloque",
+        ),
+        Misconception(
+            "as_a_float",
+            lambda *sizes: _count(*sizes) / 1e9,
+            "la cuenta es correcta, pero en miles de millones: se pide el número exacto",
+        ),
+    ),
+)
+
+
+# 10 · Lo que pesa la caché
+
+
+_LAYERS, _HEADS, _HEAD, _MODEL = 118, 48, 256, 18_432
+_PAIR = 2 * _LAYERS * _HEAD * 2  # clave y valor, en todas las capas, a dos bytes
+
+CACHE = Exercise(
+    name="palm.cache",
+    points=1,
+    reference=[_HEADS * _PAIR, _PAIR],
+    cases=no_inputs,
+    misconceptions=(
+        Misconception(
+            "swapped",
+            [_PAIR, _HEADS * _PAIR],
+            "están intercambiadas: la multiconsulta es la que guarda menos",
+        ),
+        Misconception(
+            "half",
+            [_HEADS * _PAIR // 2, _PAIR // 2],
+            "es la mitad: ¿contaste claves y valores? ¿Y los bytes de cada número?",
+        ),
+        Misconception(
+            "double",
+            [2 * _HEADS * _PAIR, 2 * _PAIR],
+            "es el doble: ¿cuánto ocupa un número en bfloat16?",
+        ),
+        Misconception(
+            "in_bits",
+            [8 * _HEADS * _PAIR, 8 * _PAIR],
+            "son los bits: se piden bytes",
+        ),
+        Misconception(
+            "one_layer",
+            [_HEADS * _PAIR // _LAYERS, _PAIR // _LAYERS],
+            "es lo de un solo bloque: cada uno guarda sus claves y sus valores",
+        ),
+        Misconception(
+            "one_layer_of_one",
+            [_HEADS * _PAIR // _LAYERS // 2, _PAIR // _LAYERS // 2],
+            "es una sola cosa de un solo bloque: son claves y valores, en todos",
+        ),
+        Misconception(
+            "width_of_the_model",
+            [2 * _LAYERS * _MODEL * 2, _PAIR],
+            "en la multicabeza usas d_model; en este modelo las cabezas, juntas, miden otra cosa",
+        ),
+        Misconception(
+            "width_of_the_model_in_both",
+            [2 * _LAYERS * _MODEL * 2, 2 * _LAYERS * _MODEL * 2 // _HEADS],
+            "sobra la mitad: ¿usas d_model? En este modelo las cabezas, juntas, miden otra cosa. "
+            "¿O guardas también las consultas? Nadie vuelve a preguntar con ellas",
+        ),
+        Misconception(
+            "width_of_the_model_for_one",
+            [_HEADS * _PAIR, 2 * _LAYERS * _MODEL * 2],
+            "en la multiconsulta usas d_model: la clave que comparten mide lo que una cabeza",
+        ),
+        Misconception(
+            "the_same",
+            [_HEADS * _PAIR, _HEADS * _PAIR],
+            "dan lo mismo, y no: en la multiconsulta, ¿cuántas claves guarda un bloque por "
+            "posición?",
+        ),
+        Misconception(
+            "only_keys_are_shared",
+            [_HEADS * _PAIR, (_HEADS + 1) * _PAIR // 2],
+            "en la multiconsulta compartes una de las dos cosas; se comparten claves y valores",
+        ),
+        Misconception(
+            "queries_of_each_head",
+            [3 * _HEADS * _PAIR // 2, (2 + _HEADS) * _PAIR // 2],
+            "guardas también las consultas de cada cabeza: nadie vuelve a preguntar con ellas",
+        ),
+        Misconception(
+            "whole_context",
+            [2048 * _HEADS * _PAIR, 2048 * _PAIR],
+            "es lo de un texto de 2048 tokens: se pide lo de un token",
+        ),
+        Misconception(
+            "numbers",
+            [_HEADS * _PAIR // 4, _PAIR // 4],
+            "es la cuarta parte: cuentas números y no bytes, y además solo los de las claves",
+        ),
+        Misconception(
+            "in_kib",
+            [_HEADS * _PAIR / 1024, _PAIR / 1024],
+            "está en KiB: se piden bytes",
+        ),
+        Misconception(
+            "in_mib",
+            [_HEADS * _PAIR / 2**20, _PAIR / 2**20],
+            "está en MiB: se piden bytes",
+        ),
+    ),
+)
+
+
+# 11 · La utilización del modelo
+
+
+def _mfu(tokens_per_second, num_parameters, num_layers, num_heads, d_head, length, chips, peak):
+    per_token = 6 * num_parameters + 12 * num_layers * num_heads * d_head * length
+    return tokens_per_second * per_token / (chips * peak)
+
+
+def _mfu_call(student, *sizes):
+    return direct_call(student, *sizes)
+
+
+def _mfu_cases(rng):
+    # Modelos pequeños para su contexto: así la atención se nota.
+    cases = []
+    for _ in range(5):
+        N, L, H = _integer(rng, 20, 50) * 10**7, _integer(rng, 20, 40), _integer(rng, 8, 20)
+        Q, T = 128, _integer(rng, 12, 40) * 100
+        chips, peak = _integer(rng, 3, 9), _integer(rng, 150, 300) * 10**12
+        share = 0.25 + 0.3 * float(torch.rand((), generator=rng))
+        observed = round(share * chips * peak / (6 * N + 12 * L * H * Q * T), 1)
+        cases.append((observed, N, L, H, Q, T, chips, peak))
+    return cases
+
+
+def _utilisation(parameters=lambda N: 6 * N, attending=lambda L, H, Q, T: 12 * L * H * Q * T):
+    """La misma razón, con otra cuenta de operaciones por token."""
+
+    def implementation(observed, N, L, H, Q, T, chips, peak):
+        return observed * (parameters(N) + attending(L, H, Q, T)) / (chips * peak)
+
+    return implementation
+
+
+MFU = Exercise(
+    name="palm.mfu",
+    points=1,
+    reference=_mfu,
+    cases=_mfu_cases,
+    call=_mfu_call,
+    misconceptions=(
+        Misconception(
+            "no_attention",
+            _utilisation(attending=lambda L, H, Q, T: 0),
+            "falta el término de la atención: comparar consultas con claves no usa parámetros, y "
+            "también cuesta",
+        ),
+        Misconception(
+            "only_attention",
+            _utilisation(parameters=lambda N: 0),
+            "falta lo que cuestan los parámetros: cada uno multiplica y suma en cada token",
+        ),
+        Misconception(
+            "forward_only",
+            _utilisation(lambda N: 2 * N, lambda L, H, Q, T: 4 * L * H * Q * T),
+            "cuentas solo el paso hacia delante: entrenar es también ir hacia atrás, que cuesta el "
+            "doble",
+        ),
+        Misconception(
+            "parameters_forward_only",
+            _utilisation(lambda N: 2 * N),
+            "de los parámetros cuentas solo el paso hacia delante",
+        ),
+        Misconception(
+            "attention_forward_only",
+            _utilisation(attending=lambda L, H, Q, T: 4 * L * H * Q * T),
+            "de la atención cuentas solo el paso hacia delante",
+        ),
+        Misconception(
+            "recomputed",
+            _utilisation(lambda N: 8 * N, lambda L, H, Q, T: 16 * L * H * Q * T),
+            "cuentas también lo que se recalcula para ahorrar memoria: eso es la utilización del "
+            "equipo, HFU; la del modelo cuenta solo lo necesario",
+        ),
+        Misconception(
+            "recomputed_parameters",
+            _utilisation(lambda N: 8 * N),
+            "con 8N cuentas también lo que se recalcula para ahorrar memoria: la utilización del "
+            "modelo cuenta solo lo necesario",
+        ),
+        Misconception(
+            "multiplications",
+            _utilisation(lambda N: 3 * N, lambda L, H, Q, T: 6 * L * H * Q * T),
+            "es la mitad: una multiplicación y su suma son dos operaciones",
+        ),
+        Misconception(
+            "half_of_the_attention",
+            _utilisation(attending=lambda L, H, Q, T: 6 * L * H * Q * T),
+            "de la atención cuentas la mitad: por cada clave hay dos productos, la puntuación y la "
+            "mezcla de su valor, y aquí no se descuenta lo que tapa la máscara",
+        ),
+        Misconception(
+            "one_head",
+            _utilisation(attending=lambda L, H, Q, T: 12 * L * Q * T),
+            "la atención que cuentas es la de una sola cabeza",
+        ),
+        Misconception(
+            "one_layer",
+            _utilisation(attending=lambda L, H, Q, T: 12 * H * Q * T),
+            "la atención que cuentas es la de una sola capa",
+        ),
+        Misconception(
+            "no_width",
+            _utilisation(attending=lambda L, H, Q, T: 12 * L * H * T),
+            "en la atención falta el ancho de cabeza: cada puntuación es un producto de vectores",
+        ),
+        Misconception(
+            "no_length",
+            _utilisation(attending=lambda L, H, Q, T: 12 * L * H * Q),
+            "en la atención falta la longitud: cada token se compara con los demás",
+        ),
+        Misconception(
+            "length_squared",
+            _utilisation(attending=lambda L, H, Q, T: 12 * L * H * Q * T * T),
+            "la atención lleva T al cuadrado cuando se cuenta la secuencia entera; por token, T",
+        ),
+        Misconception(
+            "per_sequence",
+            lambda o, N, L, H, Q, T, *rest: T * _mfu(o, N, L, H, Q, T, *rest),
+            "multiplicas por la longitud: la velocidad ya está en tokens por segundo",
+        ),
+        Misconception(
+            "one_chip",
+            lambda *sizes: sizes[6] * _mfu(*sizes),
+            "comparas con un solo chip: el máximo es el de todos",
+        ),
+        Misconception(
+            "inverse",
+            lambda *sizes: 1 / _mfu(*sizes),
+            "está al revés: la utilización compara lo que se hace con lo que se podría hacer, y no "
+            "pasa de 1",
+        ),
+        Misconception(
+            "percent",
+            lambda *sizes: 100 * _mfu(*sizes),
+            "está en tanto por ciento: se pide la fracción, entre 0 y 1",
+        ),
+        Misconception(
+            "fastest",
+            lambda *sizes: sizes[0] / _mfu(*sizes),
+            "son los tokens por segundo que daría el equipo al máximo: falta compararlos con los "
+            "observados",
+        ),
+        Misconception(
+            "operations",
+            lambda *sizes: _mfu(*sizes) * sizes[6] * sizes[7],
+            "son las operaciones por segundo: falta compararlas con las que el equipo puede hacer",
+        ),
+    ),
+)
+
+
+# 12 · Una mezcla de expertos
+
+
+def _mixture(x, W_router, experts, top_k):
+    best, chosen = (x @ W_router).topk(top_k)
+    return _visited(x, chosen, torch.softmax(best, -1), experts)
+
+
+def _visited(x, chosen, gates, experts):
+    """Cada experto ve los tokens que lo eligieron, y lo suyo se suma con su compuerta."""
+    y = torch.zeros_like(x)
+    for number, expert in enumerate(experts):
+        token, place = (chosen == number).nonzero(as_tuple=True)
+        y = y.index_add(0, token, gates[token, place, None] * expert(x[token]))
+    return y
+
+
+def _mixture_call(student, x, W_router, parameters, top_k):
+    """Construye los expertos de tensores, y cuenta los tokens que se les hace ver."""
+    seen = []
+
+    def expert_of(W):
+        def expert(x):
+            seen.append(x.numel() // x.shape[-1])
+            return torch.tanh(x @ W[0]) @ W[1]
+
+        return expert
+
+    y = direct_call(student, x, W_router, [expert_of(W) for W in parameters], top_k)
+    return {f"top_k={top_k}": {"la salida": y, "los tokens que ven los expertos": sum(seen)}}
+
+
+def _mixture_cases(rng):
+    return [
+        (
+            1.5 * _randn(rng, n, d),
+            _matrix(rng, d, num_experts),
+            [(_matrix(rng, d, 5, 2.0), _matrix(rng, 5, d)) for _ in range(num_experts)],
+            top_k,
+        )
+        for n, d, num_experts, top_k in ((8, 4, 4, 2), (7, 5, 6, 3), (9, 3, 3, 2), (6, 4, 5, 1))
+    ]
+
+
+def _mixing(
+    choose=lambda scores, k: scores.topk(k),
+    gates=lambda best, scores: torch.softmax(best, -1),
+):
+    """Otra manera de elegir, o de pesar lo elegido."""
+
+    def implementation(x, W_router, experts, top_k):
+        scores = x @ W_router
+        best, chosen = choose(scores, top_k)
+        return _visited(x, chosen, gates(best, scores), experts)
+
+    return implementation
+
+
+def _all_work(x, W_router, experts, top_k):
+    best, chosen = (x @ W_router).topk(top_k)
+    gates = torch.zeros(len(x), len(experts)).scatter(1, chosen, torch.softmax(best, -1))
+    return sum(gates[:, e, None] * expert(x) for e, expert in enumerate(experts))
+
+
+def _all_experts(x, W_router, experts, top_k):
+    gates = torch.softmax(x @ W_router, -1)
+    return sum(gates[:, e, None] * expert(x) for e, expert in enumerate(experts))
+
+
+def _same_for_all(scores, k):
+    mean = scores.mean(0, keepdim=True).expand_as(scores)
+    return scores.gather(1, mean.topk(k).indices), mean.topk(k).indices
+
+
+def _overwritten(x, W_router, experts, top_k):
+    best, chosen = (x @ W_router).topk(top_k)
+    gates, y = torch.softmax(best, -1), torch.zeros_like(x)
+    for number, expert in enumerate(experts):
+        token, place = (chosen == number).nonzero(as_tuple=True)
+        y[token] = gates[token, place, None] * expert(x[token])
+    return y
+
+
+def _weighted_input(x, W_router, experts, top_k):
+    best, chosen = (x @ W_router).topk(top_k)
+    gates, y = torch.softmax(best, -1), torch.zeros_like(x)
+    for number, expert in enumerate(experts):
+        token, place = (chosen == number).nonzero(as_tuple=True)
+        y = y.index_add(0, token, expert(gates[token, place, None] * x[token]))
+    return y
+
+
+def _experts_choose(x, W_router, experts, top_k):
+    best, chosen = (x @ W_router).topk(top_k, dim=0)
+    gates, y = torch.softmax(best, 0), torch.zeros_like(x)
+    for number, expert in enumerate(experts):
+        token = chosen[:, number]
+        y = y.index_add(0, token, gates[:, number, None] * expert(x[token]))
+    return y
+
+
+def _sorted_by_expert(scores, k):
+    best, chosen = scores.topk(k)
+    return best, chosen.sort(-1).values
+
+
+MIXTURE = Exercise(
+    name="palm.mixture",
+    points=2,
+    reference=_mixture,
+    cases=_mixture_cases,
+    call=_mixture_call,
+    tolerance=TOLERANCE,
+    misconceptions=(
+        Misconception(
+            "all_work",
+            _all_work,
+            "la salida es correcta, pero todos los expertos trabajan para todos los tokens, y casi "
+            "todo se multiplica por cero: así no se ahorra nada. A cada uno, solo los suyos",
+        ),
+        Misconception(
+            "all_experts",
+            _all_experts,
+            "mezclas a todos los expertos: cada token tiene solo top_k",
+        ),
+        Misconception(
+            "not_renormalised",
+            _mixing(gates=lambda best, s: (best - s.logsumexp(-1, keepdim=True)).exp()),
+            "las compuertas son las probabilidades entre todos los expertos: las de los elegidos "
+            "tienen que sumar 1",
+        ),
+        Misconception(
+            "softmax_twice",
+            _mixing(
+                choose=lambda scores, k: torch.softmax(scores, -1).topk(k),
+                gates=lambda best, scores: torch.softmax(best, -1),
+            ),
+            "pasas por la softmax dos veces, y así las compuertas se parecen demasiado entre sí: "
+            "una softmax de puntuaciones, no de probabilidades",
+        ),
+        Misconception(
+            "equal_gates",
+            _mixing(gates=lambda best, scores: torch.full_like(best, 1 / best.shape[-1])),
+            "los elegidos cuentan todos lo mismo: cada uno pesa según su puntuación",
+        ),
+        Misconception(
+            "no_gates",
+            _mixing(gates=lambda best, scores: torch.ones_like(best)),
+            "sumas lo que responden los elegidos sin pesarlo",
+        ),
+        Misconception(
+            "scores_as_gates",
+            _mixing(gates=lambda best, scores: best),
+            "pesas con las puntuaciones tal como salen, que pueden ser negativas y no suman 1",
+        ),
+        Misconception(
+            "scores_divided",
+            _mixing(gates=lambda best, scores: best / best.sum(-1, keepdim=True)),
+            "divides las puntuaciones entre su suma, y pueden ser negativas o anularse: para eso "
+            "está la softmax",
+        ),
+        Misconception(
+            "sigmoid",
+            _mixing(gates=lambda best, scores: torch.sigmoid(best)),
+            "pesas con una sigmoide, y las compuertas de un token no suman 1",
+        ),
+        Misconception(
+            "over_the_tokens",
+            _mixing(gates=lambda best, scores: torch.softmax(best, 0)),
+            "la softmax suma sobre los tokens: las compuertas de cada token suman 1",
+        ),
+        Misconception(
+            "worst_experts",
+            _mixing(choose=lambda scores, k: scores.topk(k, largest=False)),
+            "eliges los expertos de menor puntuación",
+        ),
+        Misconception(
+            "gates_backwards",
+            _mixing(gates=lambda best, scores: torch.softmax(-best, -1)),
+            "el elegido con más puntuación es el que menos pesa: revisa el signo",
+        ),
+        Misconception(
+            "one_expert",
+            _mixing(choose=lambda scores, k: scores.topk(1)),
+            "cada token va solo a su mejor experto: son top_k",
+        ),
+        Misconception(
+            "first_experts",
+            _mixing(choose=lambda s, k: (s[:, :k], torch.arange(k).expand(len(s), k))),
+            "todos los tokens van a los primeros expertos: cada uno a los de mayor puntuación",
+        ),
+        Misconception(
+            "same_for_all",
+            _mixing(choose=_same_for_all),
+            "todos los tokens van a los mismos expertos: cada uno elige los suyos",
+        ),
+        Misconception(
+            "gates_of_another",
+            _mixing(choose=_sorted_by_expert),
+            "ordenas los expertos elegidos por su número, y las compuertas siguen por puntuación: "
+            "cada una acaba con el experto de otra",
+        ),
+        Misconception(
+            "overwritten",
+            _overwritten,
+            "cada experto escribe sobre lo que dejó el anterior: lo de los elegidos se suma",
+        ),
+        Misconception(
+            "weighted_input",
+            _weighted_input,
+            "pesas lo que entra en el experto: se pesa lo que responde",
+        ),
+        Misconception(
+            "experts_choose",
+            _experts_choose,
+            "cada experto elige sus tokens, y alguno puede quedarse sin ninguno: son los tokens "
+            "los que eligen",
+        ),
+        Misconception(
+            "residual",
+            lambda x, *rest: x + _mixture(x, *rest),
+            "sumas la entrada: la conexión residual es del bloque",
+        ),
+    ),
+)
+
+
+EXERCISES = (
+    SWIGLU,
+    ROTARY,
+    LAYOUT,
+    MULTI_QUERY,
+    PARALLEL,
+    READ,
+    LEFT_PADDING,
+    DECODE_BUG,
+    PARAMETERS,
+    CACHE,
+    MFU,
+    MIXTURE,
+)
