@@ -44,7 +44,8 @@ class MixtureOfExperts(nn.Module):
     Errores:
         ValueError: si un tamaño no es positivo o top_k pasa de num_experts.
 
-    Fuente: Shazeer et al. (2017), §2.1, sin ruido; capítulo `palm`.
+    Fuente: Shazeer et al. (2017), §2.1, sin ruido; ecuación `eq-mixture-of-experts` del
+    capítulo `palm`.
     """
 
     def __init__(self, d_model: int, d_ff: int, num_experts: int, *, top_k: int = 2) -> None:
@@ -122,7 +123,8 @@ def load_balancing_loss(routing: Routing) -> Float[Tensor, ""]:
         routing: el de `MixtureOfExperts.route`. Sin ningún token, la pérdida es 0.
 
     Fuente: Fedus et al. (2022), §2.2, ecuación 4, con f sobre las top_k visitas; Shazeer et
-    al. (2017), §4, equilibra lo mismo con el coeficiente de variación; capítulo `palm`.
+    al. (2017), §4, equilibra lo mismo con el coeficiente de variación; ecuación
+    `eq-load-balancing` del capítulo `palm`.
     """
     P = routing.probabilities
     if not len(P):
