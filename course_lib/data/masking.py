@@ -168,7 +168,8 @@ def join_pair(
 ) -> tuple[list[int], list[int]]:
     """Forma «[CLS] primera [SEP] segunda [SEP]» sin pasar de un largo.
 
-    Si no cabe, pierde tokens del final la frase más larga, hasta que las dos miden lo mismo.
+    Si no cabe, pierde tokens del final, de uno en uno, la frase más larga; si miden lo mismo, la
+    segunda.
 
     Argumentos:
         first, second: identificadores de las dos frases, sin especiales; None si no hay segunda.
@@ -206,7 +207,7 @@ def _fitted(lengths: list[int], room: int) -> list[int]:
     if len(lengths) == 1:
         return [room]
     kept = min(*lengths, room // 2)
-    return [kept, room - kept] if lengths[0] < lengths[1] else [room - kept, kept]
+    return [kept, room - kept] if lengths[0] == kept else [room - kept, kept]
 
 
 def _words(special: list[bool], continues: list[bool]) -> dict[int, list[int]]:
