@@ -1,0 +1,2720 @@
+"""Ejercicios del tema BERT: preparar el texto, ocultar palabras y las cabezas del ajuste fino.
+
+Las referencias de los que tratan de datos y pérdidas se escriben con PyTorch: `checks` no importa
+`data` ni `training`. Una prueba las compara con lo que hace la biblioteca.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from course_lib.grading.exercise import Exercise, Misconception, direct_call
+from course_lib.models.bert import Bert, BertConfig, SpanOutput, best_spans
+
+TOLERANCE = 1e-4
+IGNORED = -100
+
+
+def _randn(rng: torch.Generator, *shape: int, scale: float = 1.0) -> torch.Tensor:
+    return scale * torch.randn(shape, generator=rng)
+
+
+def _matrix(rng: torch.Generator, d_in: int, d_out: int) -> torch.Tensor:
+    return _randn(rng, d_in, d_out, scale=1.5 / math.sqrt(d_in))
+
+
+def _integers(rng: torch.Generator, low: int, high: int, *shape: int) -> torch.Tensor:
+    """Sortea enteros entre los dos, incluidos."""
+    return torch.randint(low, high + 1, shape, generator=rng)
+
+
+# 1 · Dos frases en una secuencia
+
+
+def _fit(first, second, room, shorten=None):
+    """Quita tokens, de uno en uno, hasta que quepan; `shorten(a, b)` dice a cuál."""
+    a, b = list(first), list(second)
+    shorten = shorten or (lambda a, b: a if len(a) > len(b) else b)
+    while len(a) + len(b) > room:
+        shorten(a, b).pop()
+    return a, b
+
+
+def _assembled(a, b, class_id, separator_id):
+    ids = [class_id, *a, separator_id, *b, separator_id]
+    return ids, [0] * (len(a) + 2) + [1] * (len(b) + 1)
+
+
+def _join(first, second, class_id, separator_id, max_length):
+    a, b = _fit(first, second, max_length - 3)
+    return _assembled(a, b, class_id, separator_id)
+
+
+def _join_call(student, first, second, class_id, separator_id, max_length):
+    joined = direct_call(student, first, second, class_id, separator_id, max_length)
+    return {f"{len(first)} y {len(second)} tokens, max_length={max_length}": joined}
+
+
+def _join_cases(rng):
+    # Caben con holgura, caben justo, cede la primera, cede la segunda, ceden las dos.
+    lengths = ((4, 3, 12), (5, 4, 12), (9, 3, 11), (3, 9, 11), (8, 9, 12), (9, 8, 13), (6, 6, 10))
+    cases = []
+    for n, m, max_length in lengths:
+        words = _integers(rng, 10, 90, n + m).tolist()
+        class_id, separator_id = (_integers(rng, 1, 9, 2) * torch.tensor([1, 10]) + 100).tolist()
+        cases.append((words[:n], words[n:], class_id, separator_id, max_length))
+    return cases
+
+
+def _join_with(fit=lambda a, b, room: _fit(a, b, room), assemble=_assembled):
+    """Otra manera de recortar las frases, o de armar la secuencia."""
+
+    def implementation(first, second, class_id, separator_id, max_length):
+        return assemble(*fit(first, second, max_length - 3), class_id, separator_id)
+
+    return implementation
+
+
+def _segments_of(share):
+    """Los mismos identificadores, con otros segmentos: `share(a, b)` da la lista."""
+
+    def assemble(a, b, class_id, separator_id):
+        return _assembled(a, b, class_id, separator_id)[0], share(len(a), len(b))
+
+    return _join_with(assemble=assemble)
+
+
+def _from_the_front(first, second, room):
+    a, b = _fit(first[::-1], second[::-1], room)
+    return a[::-1], b[::-1]
+
+
+def _whole_then_cut(first, second, class_id, separator_id, max_length):
+    both = _assembled(first, second, class_id, separator_id)
+    return tuple(part[:max_length] for part in both)
+
+
+def _only_the_second(a, b, room):
+    return a, b[: max(room - len(a), 0)]
+
+
+def _only_the_first(a, b, room):
+    return a[: max(room - len(b), 0)], b
+
+
+def _taking_turns(first, second, room):
+    a, b = list(first), list(second)
+    while len(a) + len(b) > room:
+        b.pop()
+        if len(a) + len(b) > room:
+            a.pop()
+    return a, b
+
+
+def _one_token_less(first, second, room):
+    a, b = list(first), list(second)
+    if len(a) + len(b) > room:
+        (a if len(a) > len(b) else b).pop()
+    return a, b
+
+
+def _longest_pays_all(a, b, room):
+    extra = max(len(a) + len(b) - room, 0)
+    if len(a) > len(b):
+        return a[: max(len(a) - extra, 0)], b
+    return a, b[: max(len(b) - extra, 0)]
+
+
+def _padded(first, second, class_id, separator_id, max_length):
+    ids, segments = _join(first, second, class_id, separator_id, max_length)
+    missing = max_length - len(ids)
+    return ids + [0] * missing, segments + [0] * missing
+
+
+def _emptied(first, second, class_id, separator_id, max_length):
+    while len(first) + len(second) > max_length - 3:
+        (first if len(first) > len(second) else second).pop()
+    return _assembled(first, second, class_id, separator_id)
+
+
+def _without_last_separator(a, b, class_id, separator_id):
+    return tuple(part[:-1] for part in _assembled(a, b, class_id, separator_id))
+
+
+def _without_class(a, b, class_id, separator_id):
+    return tuple(part[1:] for part in _assembled(a, b, class_id, separator_id))
+
+
+def _without_middle_separator(a, b, class_id, separator_id):
+    return [class_id, *a, *b, separator_id], [0] * (len(a) + 1) + [1] * (len(b) + 1)
+
+
+def _class_before_both(a, b, class_id, separator_id):
+    ids = [class_id, *a, separator_id, class_id, *b, separator_id]
+    return ids, [0] * (len(a) + 2) + [1] * (len(b) + 2)
+
+
+def _first_yields_on_ties(first, second, room):
+    return _fit(first, second, room, lambda a, b: a if len(a) >= len(b) else b)
+
+
+def _room_for(specials):
+    return _join_with(lambda a, b, room: _fit(a, b, room + 3 - specials))
+
+
+JOIN_PAIR = Exercise(
+    name="bert.join_pair",
+    points=2,
+    reference=_join,
+    cases=_join_cases,
+    call=_join_call,
+    misconceptions=(
+        Misconception(
+            "whole_then_cut",
+            _whole_then_cut,
+            "armas la secuencia y después la cortas por el final: si no cabe, se va el último "
+            "[SEP] y siempre paga la segunda frase. Recorta las frases antes de armarla",
+        ),
+        Misconception(
+            "only_the_second",
+            _join_with(_only_the_second),
+            "siempre recortas la segunda frase, aunque la larga sea la primera",
+        ),
+        Misconception(
+            "only_the_first",
+            _join_with(_only_the_first),
+            "siempre recortas la primera frase, aunque la larga sea la segunda",
+        ),
+        Misconception(
+            "half_for_each",
+            _join_with(lambda a, b, room: (a[: room // 2], b[: room // 2])),
+            "a cada frase le das la mitad del lugar, y si una es corta se desperdicia el que le "
+            "sobra",
+        ),
+        Misconception(
+            "first_yields_on_ties",
+            _join_with(_first_yields_on_ties),
+            "casi: cuando las dos frases miden lo mismo, el enunciado dice cuál cede",
+        ),
+        Misconception(
+            "shortest_yields",
+            _join_with(
+                lambda a, b, room: _fit(
+                    a, b, room, lambda a, b: b if not a or 0 < len(b) <= len(a) else a
+                )
+            ),
+            "quitas tokens de la frase más corta: cede la más larga, que tiene más que perder",
+        ),
+        Misconception(
+            "longest_pays_all",
+            _join_with(_longest_pays_all),
+            "la frase más larga pierde todo lo que sobra, aunque por el camino deje de ser la más "
+            "larga: vuelve a mirar cuál es la larga después de quitar cada token",
+        ),
+        Misconception(
+            "taking_turns",
+            _join_with(_taking_turns),
+            "quitas un token de cada frase por turnos; cada token lo pierde la que en ese momento "
+            "es más larga",
+        ),
+        Misconception(
+            "only_one_token",
+            _join_with(_one_token_less),
+            "quitas un solo token: hay que repetirlo mientras no quepan",
+        ),
+        Misconception(
+            "from_the_front",
+            _join_with(_from_the_front),
+            "quitas tokens del principio de las frases; se quitan del final",
+        ),
+        Misconception(
+            "one_place_empty",
+            _join_with(lambda a, b, room: _fit(a, b, room - 1)),
+            "recortas de más: la secuencia puede medir exactamente max_length",
+        ),
+        Misconception(
+            "specials_not_counted",
+            _room_for(0),
+            "la secuencia sale más larga que max_length: los tokens especiales también ocupan "
+            "lugar",
+        ),
+        Misconception(
+            "one_special_counted",
+            _room_for(1),
+            "la secuencia sale más larga que max_length: apartas lugar para un solo token "
+            "especial; cuenta cuántos lleva un par",
+        ),
+        Misconception(
+            "two_specials_counted",
+            _room_for(2),
+            "la secuencia sale un token más larga que max_length: apartas lugar para dos tokens "
+            "especiales; cuenta cuántos lleva un par",
+        ),
+        Misconception(
+            "without_last_separator",
+            _join_with(assemble=_without_last_separator),
+            "falta un [SEP]: también va detrás de la segunda frase",
+        ),
+        Misconception(
+            "without_middle_separator",
+            _join_with(assemble=_without_middle_separator),
+            "falta el [SEP] que separa las dos frases: para el modelo serían una sola",
+        ),
+        Misconception(
+            "without_class",
+            _join_with(assemble=_without_class),
+            "falta [CLS]: su vector es el que resumirá el par",
+        ),
+        Misconception(
+            "class_before_both",
+            _join_with(assemble=_class_before_both),
+            "hay un solo [CLS], al principio de todo: el resumen es del par, no de cada frase",
+        ),
+        Misconception(
+            "separator_of_the_second",
+            _segments_of(lambda n, m: [0] * (n + 1) + [1] * (m + 2)),
+            "los segmentos cambian un lugar antes: el primer [SEP] todavía es de la primera frase",
+        ),
+        Misconception(
+            "class_apart",
+            _segments_of(lambda n, m: [0] * (n + 1) + [1] * (m + 1)),
+            "falta un segmento: cada token tiene el suyo, también los especiales",
+        ),
+        Misconception(
+            "only_words",
+            _segments_of(lambda n, m: [0] * n + [1] * m),
+            "los tokens especiales también son de un segmento: las dos listas miden lo mismo",
+        ),
+        Misconception(
+            "last_separator_of_the_first",
+            _segments_of(lambda n, m: [0] * (n + 2) + [1] * m + [0]),
+            "el último [SEP] cierra la segunda frase: es de su segmento",
+        ),
+        Misconception(
+            "counted_from_one",
+            _segments_of(lambda n, m: [1] * (n + 2) + [2] * (m + 1)),
+            "los segmentos se cuentan desde 0: la tabla tiene dos filas, la 0 y la 1",
+        ),
+        Misconception(
+            "segments_swapped",
+            _segments_of(lambda n, m: [1] * (n + 2) + [0] * (m + 1)),
+            "los segmentos están intercambiados: la primera frase es la del 0",
+        ),
+        Misconception(
+            "one_segment",
+            _segments_of(lambda n, m: [0] * (n + m + 3)),
+            "todos los tokens son del segmento 0: así el modelo solo distingue las frases por el "
+            "[SEP]",
+        ),
+        Misconception(
+            "padded",
+            _padded,
+            "rellenas hasta max_length: aquí no se pide; el relleno se pone al formar el lote",
+        ),
+        Misconception(
+            "only_ids",
+            lambda a, b, c, s, n: _join(a, b, c, s, n)[0],
+            "devuelves solo los identificadores: faltan los segmentos",
+        ),
+        Misconception(
+            "swapped",
+            lambda a, b, c, s, n: _join(a, b, c, s, n)[::-1],
+            "devuelves los segmentos delante: primero van los identificadores",
+        ),
+        Misconception(
+            "list_of_pairs",
+            lambda a, b, c, s, n: list(zip(*_join(a, b, c, s, n), strict=True)),
+            "devuelves un par por token; se piden dos listas, una de identificadores y otra de "
+            "segmentos",
+        ),
+        Misconception(
+            "empties_the_sentences",
+            _emptied,
+            "el resultado es correcto, pero recortas las listas que te dieron: quien llama "
+            "encuentra sus frases cortadas. Trabaja sobre copias",
+        ),
+    ),
+)
+
+
+# 2 · La incrustación de entrada
+
+
+def _embed(token_ids, segment_ids, E, P, S, gain, shift, eps):
+    x = E[token_ids] + P[: token_ids.shape[1]] + S[segment_ids]
+    return F.layer_norm(x, x.shape[-1:], gain, shift, eps)
+
+
+def _embed_cases(rng):
+    cases = []
+    # La ε de BERT, la habitual de torch y una enorme. Las tablas, con la desviación de BERT.
+    for batch, t, d, eps in ((2, 5, 6, 1e-12), (3, 4, 8, 1e-5), (1, 6, 4, 1e-3)):
+        tables = [_randn(rng, rows, d, scale=0.02) for rows in (20, 9, 2)]
+        segments = (torch.arange(t) >= _integers(rng, 2, t - 1, batch, 1)).long()
+        tokens = _integers(rng, 0, 19, batch, t)
+        gain, shift = 1 + _randn(rng, d, scale=0.5), _randn(rng, d)
+        cases.append((tokens, segments, *tables, gain, shift, eps))
+    return cases
+
+
+def _embed_with(combine=None, norm=F.layer_norm):
+    """Otra suma, o otra normalización; `combine` recibe los tres vectores de cada token."""
+
+    def implementation(token_ids, segment_ids, E, P, S, gain, shift, eps):
+        parts = E[token_ids], P[: token_ids.shape[1]].expand(*token_ids.shape, -1), S[segment_ids]
+        x = sum(parts) if combine is None else combine(*parts)
+        return norm(x, x.shape[-1:], gain, shift, eps)
+
+    return implementation
+
+
+def _sum_with(pick):
+    """Toma de otro lugar los vectores: `pick` da los tres que se suman."""
+
+    def implementation(token_ids, segment_ids, E, P, S, gain, shift, eps):
+        x = sum(pick(token_ids, segment_ids, E, P, S))
+        return F.layer_norm(x, x.shape[-1:], gain, shift, eps)
+
+    return implementation
+
+
+def _norm_over(dims, unbiased=False, inside=True):
+    """La normalización escrita a mano, sobre otros ejes o con otra desviación."""
+
+    def norm(x, shape, gain, shift, eps):
+        centred = x - x.mean(dims, keepdim=True)
+        variance = x.var(dims, keepdim=True, unbiased=unbiased)
+        scale = (variance + eps).sqrt() if inside else variance.sqrt() + eps
+        return gain * centred / scale + shift
+
+    return norm
+
+
+def _norm_of_each(token_ids, segment_ids, E, P, S, gain, shift, eps):
+    parts = E[token_ids], P[: token_ids.shape[1]], S[segment_ids]
+    return sum(F.layer_norm(x, x.shape[-1:], gain, shift, eps) for x in parts)
+
+
+def _norm_of_the_tokens(token_ids, segment_ids, E, P, S, gain, shift, eps):
+    words = F.layer_norm(E[token_ids], E.shape[-1:], gain, shift, eps)
+    return words + P[: token_ids.shape[1]] + S[segment_ids]
+
+
+def _segments_after_the_norm(token_ids, segment_ids, E, P, S, gain, shift, eps):
+    x = E[token_ids] + P[: token_ids.shape[1]]
+    return F.layer_norm(x, x.shape[-1:], gain, shift, eps) + S[segment_ids]
+
+
+def _restarted(token_ids, segment_ids, E, P, S):
+    """Las posiciones vuelven a empezar en la segunda frase."""
+    place = torch.arange(token_ids.shape[1]).expand_as(token_ids)
+    first_of_second = (segment_ids == 0).sum(-1, keepdim=True)
+    return E[token_ids], P[place - first_of_second * segment_ids], S[segment_ids]
+
+
+EMBEDDINGS = Exercise(
+    name="bert.embeddings",
+    points=1,
+    reference=_embed,
+    cases=_embed_cases,
+    gradient=True,
+    tolerance=TOLERANCE,
+    misconceptions=(
+        Misconception(
+            "no_norm",
+            _embed_with(norm=lambda x, *rest: x),
+            "falta la normalización: con tablas tan pequeñas, los vectores casi no se distinguen",
+        ),
+        Misconception(
+            "norm_of_each",
+            _norm_of_each,
+            "normalizas cada sumando por su lado; se normaliza una vez, la suma",
+        ),
+        Misconception(
+            "norm_of_the_tokens",
+            _norm_of_the_tokens,
+            "normalizas antes de sumar la posición y el segmento, que quedan diminutos a su lado: "
+            "primero se suma",
+        ),
+        Misconception(
+            "segments_after_the_norm",
+            _segments_after_the_norm,
+            "sumas el segmento después de normalizar: entra en la suma, antes",
+        ),
+        Misconception(
+            "gain_and_shift_forgotten",
+            _embed_with(norm=lambda x, shape, gain, shift, eps: F.layer_norm(x, shape, eps=eps)),
+            "normalizas sin la ganancia ni el desplazamiento aprendidos",
+        ),
+        Misconception(
+            "shift_forgotten",
+            _embed_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, eps=eps)),
+            "falta el desplazamiento de la normalización",
+        ),
+        Misconception(
+            "gain_forgotten",
+            _embed_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, eps=eps) + shift),
+            "falta la ganancia de la normalización",
+        ),
+        Misconception(
+            "gain_and_shift_swapped",
+            _embed_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, shift, gain, eps)),
+            "la ganancia multiplica y el desplazamiento se suma: están intercambiados",
+        ),
+        Misconception(
+            "default_epsilon",
+            _embed_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, shift)),
+            "no usas la ε que llega, sino la de torch, 1e-5: con vectores tan pequeños se nota",
+        ),
+        Misconception(
+            "no_epsilon",
+            _embed_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, shift, 0.0)),
+            "no usas la ε que llega: una de las pruebas la trae grande",
+        ),
+        Misconception(
+            "epsilon_outside",
+            _embed_with(norm=_norm_over(-1, inside=False)),
+            "sumas ε a la desviación; se suma a la varianza, dentro de la raíz",
+        ),
+        Misconception(
+            "unbiased",
+            _embed_with(norm=_norm_over(-1, unbiased=True)),
+            "divides la varianza entre d − 1, que es lo que hacen var y std si no se les dice otra "
+            "cosa; aquí se divide entre d",
+        ),
+        Misconception(
+            "norm_over_positions",
+            _embed_with(norm=_norm_over(1)),
+            "normalizas a lo largo de la secuencia; cada vector se normaliza por su cuenta, sobre "
+            "sus d coordenadas",
+        ),
+        Misconception(
+            "norm_over_the_sequence",
+            _embed_with(norm=_norm_over((1, 2))),
+            "normalizas todos los vectores de la secuencia juntos; cada uno va por su cuenta, "
+            "sobre sus d coordenadas",
+        ),
+        Misconception(
+            "norm_over_everything",
+            _embed_with(norm=_norm_over((0, 1, 2))),
+            "normalizas el lote entero de una vez; cada vector va por su cuenta, sobre sus d "
+            "coordenadas",
+        ),
+        Misconception(
+            "scaled",
+            _embed_with(lambda E, P, S: E * math.sqrt(E.shape[-1]) + P + S),
+            "multiplicas la incrustación por √d, como el Transformer original; BERT no lo hace",
+        ),
+        Misconception(
+            "averaged",
+            _embed_with(lambda E, P, S: (E + P + S) / 3),
+            "promedias los tres vectores en lugar de sumarlos: la normalización lo disimula casi "
+            "todo, salvo por ε",
+        ),
+        Misconception(
+            "multiplied",
+            _embed_with(lambda E, P, S: E * P * S),
+            "multiplicas los tres vectores; se suman",
+        ),
+        Misconception(
+            "no_segments",
+            _embed_with(lambda E, P, S: E + P),
+            "falta el vector del segmento",
+        ),
+        Misconception(
+            "no_positions",
+            _embed_with(lambda E, P, S: E + S),
+            "falta el vector de la posición: sin él, el orden de las palabras no cuenta",
+        ),
+        Misconception(
+            "positions_from_one",
+            _sum_with(lambda t, s, E, P, S: (E[t], P[1 : t.shape[1] + 1], S[s])),
+            "las posiciones empiezan en la fila 1: la primera es la 0",
+        ),
+        Misconception(
+            "positions_restart",
+            _sum_with(_restarted),
+            "las posiciones vuelven a empezar en la segunda frase: se cuentan de corrido en toda "
+            "la secuencia",
+        ),
+        Misconception(
+            "last_positions",
+            _sum_with(lambda t, s, E, P, S: (E[t], P[-t.shape[1] :], S[s])),
+            "tomas las últimas filas de la tabla de posiciones",
+        ),
+        Misconception(
+            "positions_of_the_segment",
+            _sum_with(lambda t, s, E, P, S: (E[t], P[s], S[s])),
+            "buscas la posición con el número del segmento: la fila es el lugar del token en la "
+            "secuencia",
+        ),
+        Misconception(
+            "first_position",
+            _sum_with(lambda t, s, E, P, S: (E[t], P[0], S[s])),
+            "a todos los tokens les sumas la misma posición",
+        ),
+        Misconception(
+            "always_the_first_segment",
+            _sum_with(lambda t, s, E, P, S: (E[t], P[: t.shape[1]], S[0])),
+            "a todos los tokens les sumas el mismo segmento",
+        ),
+        Misconception(
+            "segments_swapped",
+            _sum_with(lambda t, s, E, P, S: (E[t], P[: t.shape[1]], S[1 - s])),
+            "intercambias los dos segmentos: el 0 es la fila 0",
+        ),
+        Misconception(
+            "the_whole_table",
+            _sum_with(lambda t, s, E, P, S: (E[t], P, S[s])),
+            "sumas la tabla de posiciones entera, que tiene más filas que la secuencia: usa una "
+            "por token",
+            raises=RuntimeError,
+        ),
+    ),
+)
+
+
+# 3 · Cuántos parámetros
+
+
+def _count(vocab, d, layers, d_ff, max_length, segments):
+    """Los cuenta en un modelo sin memoria: en «meta», un tensor es solo su forma."""
+    config = BertConfig(
+        vocab,
+        d_model=d,
+        num_heads=1,
+        num_layers=layers,
+        d_ff=d_ff,
+        max_length=max_length,
+        num_segments=segments,
+    )
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in Bert(config).parameters())
+
+
+def _count_call(student, *sizes):
+    names = ("vocab", "d", "layers", "d_ff", "max_length", "segments")
+    where = ", ".join(f"{name}={size}" for name, size in zip(names, sizes, strict=True))
+    return {where: direct_call(student, *sizes)}
+
+
+def _count_cases(rng):
+    def some(low, high):
+        return int(_integers(rng, low, high))
+
+    return [
+        (some(50, 90), some(5, 9), layers, some(20, 40), some(11, 19), segments)
+        for layers, segments in ((1, 2), (2, 2), (3, 3))
+    ]
+
+
+def _count_with(
+    *,
+    tables=lambda V, T, S, d: (V + T + S) * d,
+    embedding_norm=2,
+    projections=4,
+    attention_bias=True,
+    norms=4,
+    network=lambda d, d_ff: 2 * d * d_ff + d_ff + d,
+    pooler=lambda d: d * d + d,
+    extra=lambda V, d: 0,
+    blocks=lambda layers: layers,
+):
+    """La cuenta con una parte cambiada."""
+
+    def implementation(V, d, layers, d_ff, T, S):
+        attention = projections * (d * d + d * attention_bias)
+        block = attention + network(d, d_ff) + norms * d
+        table = tables(V, T, S, d) + embedding_norm * d
+        return table + blocks(layers) * block + pooler(d) + extra(V, d)
+
+    return implementation
+
+
+PARAMETERS = Exercise(
+    name="bert.parameters",
+    points=1,
+    reference=_count,
+    cases=_count_cases,
+    call=_count_call,
+    misconceptions=(
+        Misconception(
+            "no_biases",
+            _count_with(
+                attention_bias=False, network=lambda d, f: 2 * d * f, pooler=lambda d: d * d
+            ),
+            "faltan los sesgos de todas las capas lineales",
+        ),
+        Misconception(
+            "no_attention_biases",
+            _count_with(attention_bias=False),
+            "faltan 4d por bloque: las cuatro proyecciones de la atención llevan sesgo, y las dos "
+            "normalizaciones también tienen parámetros",
+        ),
+        Misconception(
+            "no_network_biases",
+            _count_with(network=lambda d, f: 2 * d * f),
+            "faltan d_ff + d por bloque: los sesgos de la red prealimentada",
+        ),
+        Misconception(
+            "one_network_bias",
+            _count_with(network=lambda d, f: 2 * d * f + d),
+            "faltan d_ff por bloque: el sesgo de la capa oculta de la red prealimentada",
+        ),
+        Misconception(
+            "inner_network_bias_only",
+            _count_with(network=lambda d, f: 2 * d * f + f),
+            "faltan d por bloque: un sesgo. Repasa los de las cuatro proyecciones y el de la "
+            "salida de la red prealimentada",
+        ),
+        Misconception(
+            "same_network_biases",
+            _count_with(network=lambda d, f: 2 * d * f + 2 * d),
+            "los dos sesgos de la red prealimentada no miden lo mismo: cada uno, lo que su salida",
+        ),
+        Misconception(
+            "one_network_matrix",
+            _count_with(network=lambda d, f: d * f + f),
+            "la red prealimentada tiene dos capas: sube a d_ff y vuelve a d",
+        ),
+        Misconception(
+            "gated_network",
+            _count_with(network=lambda d, f: 3 * d * f + 2 * f + d),
+            "cuentas tres matrices en la red prealimentada, como si tuviera compuerta; la de BERT "
+            "tiene dos",
+        ),
+        Misconception(
+            "three_projections",
+            _count_with(projections=3),
+            "en la atención cuentas tres proyecciones; falta la que mezcla la salida de las "
+            "cabezas",
+        ),
+        Misconception(
+            "one_norm",
+            _count_with(norms=2),
+            "faltan 2d por bloque: ¿cuántas normalizaciones tiene un bloque, y cuántos vectores "
+            "aprende cada una?",
+        ),
+        Misconception(
+            "norms_without_shift",
+            _count_with(norms=2, embedding_norm=1),
+            "cada normalización aprende una ganancia y un desplazamiento: dos vectores",
+        ),
+        Misconception(
+            "no_norms",
+            _count_with(norms=0, embedding_norm=0),
+            "las normalizaciones también tienen parámetros",
+        ),
+        Misconception(
+            "no_embedding_norm",
+            _count_with(embedding_norm=0),
+            "faltan 2d en total: ¿hay alguna normalización fuera de los bloques?",
+        ),
+        Misconception(
+            "final_norm",
+            _count_with(embedding_norm=4),
+            "sobran 2d en total: en BERT cada subcapa ya normaliza su salida, y detrás del último "
+            "bloque no hay otra normalización",
+        ),
+        Misconception(
+            "no_pooler",
+            _count_with(pooler=lambda d: 0),
+            "falta la capa del resumen, la que se aplica al vector de [CLS]",
+        ),
+        Misconception(
+            "pooler_without_bias",
+            _count_with(pooler=lambda d: d * d),
+            "faltan d en total: la capa del resumen también lleva sesgo, y cada normalización "
+            "aprende dos vectores",
+        ),
+        Misconception(
+            "no_segments",
+            _count_with(tables=lambda V, T, S, d: (V + T) * d),
+            "falta la tabla de los segmentos",
+        ),
+        Misconception(
+            "always_two_segments",
+            _count_with(tables=lambda V, T, S, d: (V + T + 2) * d),
+            "la tabla de los segmentos tiene las filas que diga segments, que no siempre son dos",
+        ),
+        Misconception(
+            "no_positions",
+            _count_with(tables=lambda V, T, S, d: (V + S) * d),
+            "falta la tabla de las posiciones: en BERT se aprenden",
+        ),
+        Misconception(
+            "only_words",
+            _count_with(tables=lambda V, T, S, d: V * d),
+            "además de la tabla de los tokens hay otras dos",
+        ),
+        Misconception(
+            "output_matrix",
+            _count_with(extra=lambda V, d: V * d),
+            "cuentas una matriz de salida hacia el vocabulario: aquí solo se cuenta el codificador "
+            "con su resumen, y al preentrenar esa matriz es la misma tabla de los tokens",
+        ),
+        Misconception(
+            "pretraining_head",
+            _count_with(extra=lambda V, d: d * d + d + 2 * d + V + 2 * d + 2),
+            "cuentas también la cabeza del preentrenamiento: aquí solo, el codificador con su "
+            "resumen",
+        ),
+        Misconception(
+            "one_block",
+            _count_with(blocks=lambda layers: 1),
+            "cuentas un solo bloque: cada uno tiene los suyos",
+        ),
+        Misconception(
+            "one_block_more",
+            _count_with(blocks=lambda layers: layers + 1),
+            "cuentas un bloque de más: las incrustaciones no son uno",
+        ),
+        Misconception(
+            "only_the_blocks",
+            _count_with(tables=lambda V, T, S, d: 0, embedding_norm=0, pooler=lambda d: 0),
+            "cuentas solo los bloques: faltan las incrustaciones y el resumen",
+        ),
+    ),
+)
+
+
+# 4 · Qué se oculta
+
+
+def _choose(token_ids, special_ids, pad_id, draw):
+    ordinary = ~torch.isin(token_ids, torch.tensor(special_ids))
+    chosen = torch.zeros_like(ordinary)
+    for row, ids in enumerate(token_ids):
+        n = max(1, round(0.15 * int((ids != pad_id).sum())))
+        places = ordinary[row].nonzero().flatten()
+        chosen[row, places[draw[row, places].argsort()[:n]]] = True
+    return chosen
+
+
+PAD, UNKNOWN, CLASS, SEPARATOR, MASK = range(5)
+
+
+def _sequence(rng, first, second, unknown=0):
+    """«[CLS] … [SEP] … [SEP]», con algunas palabras desconocidas; sin segunda frase, si mide 0."""
+    words = _integers(rng, 10, 60, first + second).tolist()
+    for place in torch.randperm(len(words), generator=rng)[:unknown].tolist():
+        words[place] = UNKNOWN
+    tail = [*words[first:], SEPARATOR] if second else []
+    return [CLASS, *words[:first], SEPARATOR, *tail]
+
+
+def _padded_batch(rows, pad_id, renumber):
+    t = max(len(row) for row in rows)
+    ids = [[renumber[x] if x < 5 else x for x in row] + [pad_id] * (t - len(row)) for row in rows]
+    return torch.tensor(ids)
+
+
+def _choose_cases(rng):
+    shapes = (
+        # largo 12 (elige 2) y 27 (elige 4): el redondeo no es ni el suelo ni el techo.
+        ((5, 4, 0), (12, 12, 0), (6, 0, 0), (20, 0, 0)),
+        # muchas desconocidas; tres tokens (elige 1), y nada que elegir.
+        ((8, 9, 8), (1, 0, 0), (0, 0, 0), (10, 6, 2)),
+        ((14, 10, 11), (9, 7, 0), (2, 1, 0)),
+    )
+    cases = []
+    for number, rows in enumerate(shapes):
+        # Los números de los especiales cambian de un caso a otro.
+        renumber = torch.randperm(10, generator=rng)[:5].tolist() if number else list(range(5))
+        batch = _padded_batch([_sequence(rng, *row) for row in rows], renumber[PAD], renumber)
+        draw = torch.rand(batch.shape, generator=rng)
+        if number == 2:  # quien no aparta [CLS], o algún otro especial, lo elige con seguridad
+            draw = torch.where(torch.isin(batch, torch.tensor(renumber)), 0.05 * draw, draw)
+            draw[:, 0] *= 0.01
+        cases.append((batch, sorted(renumber), renumber[PAD], draw))
+    return cases
+
+
+def _choose_with(
+    *,
+    eligible=lambda ids, special, pad_id: ~torch.isin(ids, torch.tensor(special)),
+    count=lambda ids, special, pad_id: max(1, round(0.15 * int((ids != pad_id).sum()))),
+    pick=lambda draw, places, n: places[draw[places].argsort()[:n]],
+):
+    """Otra manera de elegir, fila a fila: qué se puede elegir, cuántos y cuáles."""
+
+    def implementation(token_ids, special_ids, pad_id, draw):
+        chosen = torch.zeros_like(token_ids, dtype=torch.bool)
+        for row, ids in enumerate(token_ids):
+            places = eligible(ids, special_ids, pad_id).nonzero().flatten()
+            n = count(ids, special_ids, pad_id)
+            chosen[row, pick(draw[row], places, n)] = True
+        return chosen
+
+    return implementation
+
+
+def _counting(how):
+    """Otra manera de contar: `how` recibe cuántos tokens reales, corrientes y lugares hay."""
+
+    def count(ids, special, pad_id):
+        real = int((ids != pad_id).sum())
+        ordinary = int((~torch.isin(ids, torch.tensor(special))).sum())
+        return how(real, ordinary, len(ids))
+
+    return _choose_with(count=count)
+
+
+def _not_specials_but(*kept):
+    """Solo se apartan algunos especiales: los de los extremos, o ninguno."""
+
+    def eligible(ids, special, pad_id):
+        real = ids != pad_id
+        last = int(real.sum()) - 1
+        for place in kept:
+            real = real & (torch.arange(len(ids)) != (last if place == "last" else place))
+        return real
+
+    return _choose_with(eligible=eligible)
+
+
+def _chosen_then_filtered(token_ids, special_ids, pad_id, draw):
+    among = _choose_with(eligible=lambda ids, special, pad: ids != pad)
+    chosen = among(token_ids, special_ids, pad_id, draw)
+    return chosen & ~torch.isin(token_ids, torch.tensor(special_ids))
+
+
+def _filled_with_specials(token_ids, special_ids, pad_id, draw):
+    """Los de menor número, con los especiales al final de la cola: si no hay otros, caen."""
+    special = torch.isin(token_ids, torch.tensor(special_ids))
+    rank = draw.masked_fill(special, 2.0).argsort(-1).argsort(-1)
+    n = (0.15 * (token_ids != pad_id).sum(-1, keepdim=True)).round().clamp(min=1)
+    return rank < n
+
+
+def _order_as_rank(token_ids, special_ids, pad_id, draw):
+    special = torch.isin(token_ids, torch.tensor(special_ids))
+    order = draw.masked_fill(special, 2.0).argsort(-1)
+    n = (0.15 * (token_ids != pad_id).sum(-1, keepdim=True)).round().clamp(min=1)
+    return (order < n) & ~special
+
+
+def _coins(token_ids, special_ids, pad_id, draw):
+    return (draw < 0.15) & ~torch.isin(token_ids, torch.tensor(special_ids))
+
+
+def _of_the_whole_batch(token_ids, special_ids, pad_id, draw):
+    flat = _choose(token_ids.reshape(1, -1), special_ids, pad_id, draw.reshape(1, -1))
+    return flat.view_as(token_ids)
+
+
+def _same_draw_for_all(token_ids, special_ids, pad_id, draw):
+    return _choose(token_ids, special_ids, pad_id, draw[:1].expand_as(draw))
+
+
+def _as_places(token_ids, special_ids, pad_id, draw):
+    return [row.nonzero().flatten() for row in _choose(token_ids, special_ids, pad_id, draw)]
+
+
+CHOOSE = Exercise(
+    name="bert.choose",
+    points=2,
+    reference=_choose,
+    cases=_choose_cases,
+    misconceptions=(
+        Misconception(
+            "specials_too",
+            _not_specials_but(),
+            "también eliges tokens especiales: en ellos no hay nada que adivinar, y un [CLS] o un "
+            "[SEP] oculto cambia la forma de la entrada",
+        ),
+        Misconception(
+            "only_the_ends",
+            _not_specials_but(0, "last"),
+            "apartas el primero y el último; también hay especiales en medio: el [SEP] que separa "
+            "las frases y las palabras desconocidas",
+        ),
+        Misconception(
+            "only_the_first",
+            _not_specials_but(0),
+            "apartas [CLS], pero no los demás especiales",
+        ),
+        Misconception(
+            "padding_too",
+            _choose_with(eligible=lambda ids, special, pad: torch.ones_like(ids, dtype=torch.bool)),
+            "eliges entre todos los lugares, hasta entre los especiales y el relleno",
+        ),
+        Misconception(
+            "padding_but_not_specials",
+            _choose_with(
+                eligible=lambda ids, special, pad: (
+                    ~torch.isin(ids, torch.tensor([x for x in special if x != pad]))
+                )
+            ),
+            "apartas los especiales, pero no el relleno",
+        ),
+        Misconception(
+            "chosen_then_filtered",
+            _chosen_then_filtered,
+            "eliges entre todos los tokens reales y después quitas los especiales: salen menos de "
+            "los que tocan. Apártalos antes de elegir",
+        ),
+        Misconception(
+            "filled_with_specials",
+            _filled_with_specials,
+            "casi: en una secuencia con menos tokens corrientes que elecciones, completas con "
+            "especiales. Ahí se eligen solo los que haya",
+        ),
+        Misconception(
+            "padding_counted",
+            _counting(lambda real, ordinary, t: max(1, round(0.15 * t))),
+            "calculas el 15 % sobre el largo del lote, con relleno y todo: cada secuencia tiene el "
+            "suyo",
+        ),
+        Misconception(
+            "specials_not_counted",
+            _counting(lambda real, ordinary, t: max(1, round(0.15 * ordinary))),
+            "calculas el 15 % solo sobre los tokens corrientes; se cuentan todos los reales, "
+            "también los especiales",
+        ),
+        Misconception(
+            "floor",
+            _counting(lambda real, ordinary, t: max(1, int(0.15 * real))),
+            "redondeas hacia abajo; es al entero más cercano",
+        ),
+        Misconception(
+            "ceil",
+            _counting(lambda real, ordinary, t: max(1, math.ceil(0.15 * real))),
+            "redondeas hacia arriba; es al entero más cercano",
+        ),
+        Misconception(
+            "no_minimum",
+            _counting(lambda real, ordinary, t: round(0.15 * real)),
+            "en las secuencias muy cortas no eliges ninguno; si hay de dónde, al menos uno",
+        ),
+        Misconception(
+            "one_more",
+            _counting(lambda real, ordinary, t: max(1, round(0.15 * real)) + 1),
+            "eliges uno de más: ¿comparas con «menor o igual» donde iba «menor»?",
+        ),
+        Misconception(
+            "at_most_one",
+            _counting(lambda real, ordinary, t: 1),
+            "eliges un solo token por secuencia: el 1 es el mínimo",
+        ),
+        Misconception(
+            "the_other_85",
+            _counting(lambda real, ordinary, t: max(1, round(0.85 * real))),
+            "eliges el 85 %: es el 15 % lo que se elige",
+        ),
+        Misconception(
+            "coins",
+            _coins,
+            "lanzas una moneda por token, con probabilidad 0.15: sale el 15 % de media, pero cada "
+            "secuencia elige los que le toquen, a veces ninguno. Aquí el número es fijo",
+        ),
+        Misconception(
+            "largest",
+            _choose_with(pick=lambda draw, places, n: places[draw[places].argsort()[-n:]]),
+            "eliges los de mayor sorteo; el enunciado pide los de menor",
+        ),
+        Misconception(
+            "the_first_ones",
+            _choose_with(pick=lambda draw, places, n: places[:n]),
+            "eliges siempre los primeros de la secuencia: el sorteo no interviene",
+        ),
+        Misconception(
+            "the_last_ones",
+            _choose_with(pick=lambda draw, places, n: places[-n:]),
+            "eliges siempre los últimos de la secuencia: el sorteo no interviene",
+        ),
+        Misconception(
+            "places_among_the_ordinary",
+            _choose_with(pick=lambda draw, places, n: draw[places].argsort()[:n]),
+            "lo que da argsort son lugares dentro de la lista de candidatos, no de la secuencia: "
+            "falta volver a esta",
+        ),
+        Misconception(
+            "order_as_rank",
+            _order_as_rank,
+            "argsort no da el puesto de cada uno, sino quién está en cada puesto: comparas el "
+            "número equivocado. (El puesto es el argsort del argsort)",
+        ),
+        Misconception(
+            "of_the_whole_batch",
+            _of_the_whole_batch,
+            "eliges el 15 % del lote entero: unas secuencias se quedan con muchos y otras con "
+            "ninguno. Cada una elige los suyos",
+        ),
+        Misconception(
+            "same_draw_for_all",
+            _same_draw_for_all,
+            "usas para todas las secuencias el sorteo de la primera: cada una tiene su fila",
+        ),
+        Misconception(
+            "as_integers",
+            lambda *inputs: _choose(*inputs).long(),
+            "devuelves unos y ceros; se pide una máscara booleana, True en los elegidos",
+        ),
+        Misconception(
+            "as_floats",
+            lambda *inputs: _choose(*inputs).float(),
+            "devuelves 1.0 y 0.0; se pide una máscara booleana, True en los elegidos",
+        ),
+        Misconception(
+            "as_places",
+            _as_places,
+            "devuelves los lugares elegidos; se pide una máscara booleana con la forma del lote",
+        ),
+        Misconception(
+            "inverted",
+            lambda *inputs: ~_choose(*inputs),
+            "la máscara está invertida: True es «elegido»",
+        ),
+    ),
+)
+
+
+# 5 · La función que oculta, con dos errores
+
+
+def _mask(token_ids, chosen, draw, others, mask_id):
+    masked = torch.where(chosen & (draw < 0.8), mask_id, token_ids)
+    masked = torch.where(chosen & (draw >= 0.8) & (draw < 0.9), others, masked)
+    return masked, torch.where(chosen, token_ids, IGNORED)
+
+
+def _mask_cases(rng):
+    cases = []
+    for batch, t, mask_id in ((4, 60, 7), (3, 50, 4), (6, 40, 9)):
+        ids, others = _integers(rng, 10, 80, 2, batch, t)
+        draw = torch.rand(batch, t, generator=rng, dtype=torch.float64)
+        chosen = torch.rand(batch, t, generator=rng) < 0.4
+        # En los bordes de los tramos también hay que saber qué toca.
+        draw[0, :2] = torch.tensor([0.8, 0.9], dtype=torch.float64)
+        chosen[0, :2] = True
+        others = torch.where(others == ids, others + 1, others)
+        cases.append((ids, chosen, draw, others, mask_id))
+    return cases
+
+
+def _mask_with(
+    *,
+    hidden=lambda draw: draw < 0.8,
+    is_random=lambda draw: (draw >= 0.8) & (draw < 0.9),
+    labels=lambda ids, chosen, masked: torch.where(chosen, ids, IGNORED),
+    mask_id=None,
+    only_chosen=True,
+    order=lambda masked, labels: (masked, labels),
+):
+    """La función con otros repartos, otras etiquetas u otro número para [MASK]."""
+
+    def implementation(token_ids, chosen, draw, others, given_id):
+        which = chosen if only_chosen else torch.ones_like(chosen)
+        number = given_id if mask_id is None else mask_id
+        masked = torch.where(which & hidden(draw), number, token_ids)
+        masked = torch.where(which & is_random(draw), others, masked)
+        return order(masked, labels(token_ids, chosen, masked))
+
+    return implementation
+
+
+def _overlapping(draw):
+    return draw < 0.1
+
+
+def _every_label(ids, chosen, masked):
+    return ids.clone()
+
+
+def _labels_with(number):
+    """Marca con otro número las posiciones que no cuentan."""
+    return _mask_with(labels=lambda ids, chosen, masked: torch.where(chosen, ids, number))
+
+
+def _in_place(token_ids, chosen, draw, others, mask_id):
+    labels = torch.where(chosen, token_ids, IGNORED)
+    is_random = chosen & (draw >= 0.8) & (draw < 0.9)
+    token_ids[chosen & (draw < 0.8)] = mask_id
+    token_ids[is_random] = others[is_random]
+    return token_ids, labels
+
+
+def _random_everywhere(token_ids, chosen, draw, others, mask_id):
+    masked = torch.where(chosen & (draw < 0.8), mask_id, token_ids)
+    masked = torch.where((draw >= 0.8) & (draw < 0.9), others, masked)
+    return masked, torch.where(chosen, token_ids, IGNORED)
+
+
+def _mask_everywhere(token_ids, chosen, draw, others, mask_id):
+    masked = torch.where(draw < 0.8, mask_id, token_ids)
+    masked = torch.where(chosen & (draw >= 0.8) & (draw < 0.9), others, masked)
+    return masked, torch.where(chosen, token_ids, IGNORED)
+
+
+MASKING_BUG = Exercise(
+    name="bert.masking_bug",
+    points=2,
+    reference=_mask,
+    cases=_mask_cases,
+    misconceptions=(
+        Misconception(
+            "unchanged",
+            _mask_with(is_random=_overlapping, labels=_every_label),
+            "es la función del enunciado, con sus dos errores: mira el reparto y cuenta de "
+            "cuántos tokens se pide la respuesta",
+        ),
+        Misconception(
+            "every_label",
+            _mask_with(labels=_every_label),
+            "el reparto ya es bueno, pero las etiquetas son todos los tokens: la pérdida contaría "
+            "también los que se ven, que se aciertan copiando",
+        ),
+        Misconception(
+            "overlapping",
+            _mask_with(is_random=_overlapping),
+            "las etiquetas ya son buenas, pero el reparto es 70/10/20: el tramo de los tokens al "
+            "azar cae dentro del de [MASK], y le quita su parte",
+        ),
+        Misconception(
+            "all_random",
+            _mask_with(is_random=lambda draw: draw < 0.9),
+            "el segundo cambio pisa al primero: no queda ningún [MASK]",
+        ),
+        Misconception(
+            "all_hidden",
+            _mask_with(hidden=lambda draw: draw < 0.9, is_random=lambda draw: draw < 0),
+            "no pones ningún token al azar: los dos primeros tramos acaban en [MASK]",
+        ),
+        Misconception(
+            "random_hidden",
+            _mask_with(is_random=lambda draw: draw < 0),
+            "no pones ningún token al azar: uno de cada diez elegidos se cambia por otro",
+        ),
+        Misconception(
+            "none_kept",
+            _mask_with(is_random=lambda draw: draw >= 0.8),
+            "todos los elegidos cambian: uno de cada diez se deja como estaba",
+        ),
+        Misconception(
+            "kept_and_random_swapped",
+            _mask_with(is_random=lambda draw: draw >= 0.9),
+            "los dos tramos pequeños están intercambiados: primero va el de los tokens al azar y "
+            "al final el de los que se quedan",
+        ),
+        Misconception(
+            "tenth_of_the_rest",
+            _mask_with(is_random=lambda draw: (draw >= 0.8) & (draw < 0.82)),
+            "tomas una décima parte de los que quedan después de [MASK]: sería un 2 %. El 10 % es "
+            "de los elegidos",
+        ),
+        Misconception(
+            "half_is_random",
+            _mask_with(hidden=lambda draw: draw < 0.5, is_random=lambda d: (d >= 0.5) & (d < 0.9)),
+            "el tramo de [MASK] es demasiado corto: le toca el 80 % de los elegidos",
+        ),
+        Misconception(
+            "always_hidden",
+            _mask_with(hidden=lambda draw: draw < 2, is_random=lambda draw: draw < 0),
+            "todos los elegidos acaban en [MASK]: al ajustar el modelo no habrá ninguno, y no "
+            "sabría representar los tokens que se ven",
+        ),
+        Misconception(
+            "edges",
+            _mask_with(hidden=lambda d: d <= 0.8, is_random=lambda d: (d > 0.8) & (d <= 0.9)),
+            "casi: en los bordes, 0.8 ya es del segundo tramo, y 0.9, del tercero",
+        ),
+        Misconception(
+            "shares_reversed",
+            _mask_with(hidden=lambda draw: draw >= 0.8, is_random=lambda d: (d >= 0.7) & (d < 0.8)),
+            "ocultas a los que sacaron 0.8 o más, uno de cada cinco: el tramo grande es el otro",
+        ),
+        Misconception(
+            "only_changed",
+            _mask_with(labels=lambda ids, chosen, m: torch.where(m != ids, ids, IGNORED)),
+            "solo pides la respuesta donde el token cambió: los elegidos que se dejan como estaban "
+            "también se predicen",
+        ),
+        Misconception(
+            "only_hidden",
+            lambda ids, chosen, draw, others, mask_id: _mask_with(
+                labels=lambda ids, chosen, m: torch.where(m == mask_id, ids, IGNORED)
+            )(ids, chosen, draw, others, mask_id),
+            "solo pides la respuesta donde hay un [MASK]: cuentan todos los elegidos",
+        ),
+        Misconception(
+            "labels_inverted",
+            _mask_with(labels=lambda ids, chosen, m: torch.where(chosen, IGNORED, ids)),
+            "las etiquetas están al revés: pides la respuesta donde no se eligió nada",
+        ),
+        Misconception(
+            "labels_of_the_masked",
+            _mask_with(labels=lambda ids, chosen, m: torch.where(chosen, m, IGNORED)),
+            "la respuesta es lo que había antes de ocultar, no lo que quedó después",
+        ),
+        Misconception(
+            "labels_all_masked",
+            _mask_with(labels=lambda ids, chosen, m: m.clone()),
+            "las etiquetas son el texto ya oculto: la respuesta es lo que había, y solo en los "
+            "elegidos",
+        ),
+        Misconception(
+            "ignored_as_zero",
+            _labels_with(0),
+            "marcas con 0 lo que no cuenta, pero el 0 es un token como otro: usa −100",
+        ),
+        Misconception(
+            "ignored_as_minus_one",
+            _labels_with(-1),
+            "marcas con −1 lo que no cuenta; el enunciado, como torch, usa −100",
+        ),
+        Misconception(
+            "ignored_as_hundred",
+            _labels_with(100),
+            "el número de lo que no cuenta es negativo: 100 puede ser un token",
+        ),
+        Misconception(
+            "hard_coded",
+            _mask_with(mask_id=103),
+            "escribes el número de [MASK] a mano, el 103 de un vocabulario inglés: en otro "
+            "vocabulario es otra palabra. Usa mask_id",
+        ),
+        Misconception(
+            "everywhere",
+            _mask_with(only_chosen=False),
+            "ocultas tokens de toda la secuencia: solo cambian los elegidos",
+        ),
+        Misconception(
+            "random_everywhere",
+            _random_everywhere,
+            "pones tokens al azar también donde no se eligió nada",
+        ),
+        Misconception(
+            "mask_everywhere",
+            _mask_everywhere,
+            "pones [MASK] también donde no se eligió nada",
+        ),
+        Misconception(
+            "swapped",
+            _mask_with(order=lambda masked, labels: (labels, masked)),
+            "devuelves las etiquetas delante: primero va lo que lee el modelo",
+        ),
+        Misconception(
+            "no_labels",
+            _mask_with(order=lambda masked, labels: masked),
+            "devuelves solo el lote oculto: faltan las etiquetas",
+        ),
+        Misconception(
+            "writes_on_the_input",
+            _in_place,
+            "el resultado es correcto, pero escribes sobre el lote que te dieron: en la pasada "
+            "siguiente ya no estará el texto. Trabaja sobre una copia",
+        ),
+    ),
+)
+
+
+# 6 · La cabeza del preentrenamiento
+
+
+def _predict(H, chosen, W, b, gain, shift, eps, E, c):
+    x = F.gelu(H[chosen] @ W + b)
+    return F.layer_norm(x, x.shape[-1:], gain, shift, eps) @ E.T + c
+
+
+def _predict_cases(rng):
+    cases = []
+    for batch, t, d, vocab, eps in ((2, 5, 6, 11, 1e-12), (3, 4, 8, 9, 1e-2), (1, 6, 4, 7, 1e-12)):
+        chosen = torch.rand(batch, t, generator=rng) < 0.4
+        chosen[:, 1] = True
+        chosen[:, 2] = False
+        vectors = (_randn(rng, batch, t, d, scale=1.5), chosen, _matrix(rng, d, d), _randn(rng, d))
+        norm = (1 + _randn(rng, d, scale=0.5), _randn(rng, d), eps)
+        cases.append((*vectors, *norm, _randn(rng, vocab, d), _randn(rng, vocab)))
+    return cases
+
+
+def _predict_with(
+    *,
+    take=lambda H, chosen: H[chosen],
+    transform=lambda h, W, b: F.gelu(h @ W + b),
+    norm=F.layer_norm,
+    decode=lambda x, E, c: x @ E.T + c,
+):
+    """La cabeza con una pieza cambiada."""
+
+    def implementation(H, chosen, W, b, gain, shift, eps, E, c):
+        x = transform(take(H, chosen), W, b)
+        return decode(norm(x, x.shape[-1:], gain, shift, eps), E, c)
+
+    return implementation
+
+
+def _unit(x):
+    return F.normalize(x, dim=-1)
+
+
+def _norm_before_activation(H, chosen, W, b, gain, shift, eps, E, c):
+    x = H[chosen] @ W + b
+    return F.gelu(F.layer_norm(x, x.shape[-1:], gain, shift, eps)) @ E.T + c
+
+
+def _norm_before_the_layer(H, chosen, W, b, gain, shift, eps, E, c):
+    x = F.layer_norm(H[chosen], H.shape[-1:], gain, shift, eps)
+    return F.gelu(x @ W + b) @ E.T + c
+
+
+PREDICT = Exercise(
+    name="bert.predict",
+    points=1,
+    reference=_predict,
+    cases=_predict_cases,
+    gradient=True,
+    tolerance=TOLERANCE,
+    misconceptions=(
+        Misconception(
+            "tanh_gelu",
+            _predict_with(transform=lambda h, W, b: F.gelu(h @ W + b, approximate="tanh")),
+            "usas la aproximación de GELU con tanh, la del código original; se pide la exacta",
+        ),
+        Misconception(
+            "sigmoid_gelu",
+            _predict_with(
+                transform=lambda h, W, b: (h @ W + b) * torch.sigmoid(1.702 * (h @ W + b))
+            ),
+            "usas la aproximación de GELU con la sigmoide; se pide la exacta",
+        ),
+        Misconception(
+            "relu",
+            _predict_with(transform=lambda h, W, b: F.relu(h @ W + b)),
+            "la función de activación es GELU, no ReLU",
+        ),
+        Misconception(
+            "silu",
+            _predict_with(transform=lambda h, W, b: F.silu(h @ W + b)),
+            "la función de activación es GELU, no SiLU",
+        ),
+        Misconception(
+            "tanh",
+            _predict_with(transform=lambda h, W, b: torch.tanh(h @ W + b)),
+            "tanh es la del resumen; aquí la función de activación es GELU",
+        ),
+        Misconception(
+            "no_activation",
+            _predict_with(transform=lambda h, W, b: h @ W + b),
+            "falta la función de activación",
+        ),
+        Misconception(
+            "no_transform",
+            _predict_with(transform=lambda h, W, b: h),
+            "falta la capa W, b con su función de activación: vas del vector normalizado al "
+            "vocabulario",
+        ),
+        Misconception(
+            "no_transform_bias",
+            _predict_with(transform=lambda h, W, b: F.gelu(h @ W)),
+            "falta el sesgo b de la capa",
+        ),
+        Misconception(
+            "bias_after_activation",
+            _predict_with(transform=lambda h, W, b: F.gelu(h @ W) + b),
+            "sumas b después de GELU; va dentro",
+        ),
+        Misconception(
+            "as_a_linear_weight",
+            _predict_with(transform=lambda h, W, b: F.gelu(F.linear(h, W, b))),
+            "aplicas W transpuesta, como si fuera el weight de un nn.Linear: aquí se usa como "
+            "h @ W",
+        ),
+        Misconception(
+            "residual",
+            _predict_with(transform=lambda h, W, b: h + F.gelu(h @ W + b)),
+            "sumas la entrada: la cabeza no lleva conexión residual",
+        ),
+        Misconception(
+            "norm_before_activation",
+            _norm_before_activation,
+            "normalizas antes de GELU; la normalización va después",
+        ),
+        Misconception(
+            "norm_before_the_layer",
+            _norm_before_the_layer,
+            "normalizas la entrada de la capa; se normaliza lo que sale de GELU",
+        ),
+        Misconception(
+            "no_norm",
+            _predict_with(norm=lambda x, *rest: x),
+            "falta la normalización antes de ir al vocabulario",
+        ),
+        Misconception(
+            "gain_and_shift_forgotten",
+            _predict_with(norm=lambda x, shape, gain, shift, eps: F.layer_norm(x, shape, eps=eps)),
+            "normalizas sin la ganancia ni el desplazamiento aprendidos",
+        ),
+        Misconception(
+            "default_epsilon",
+            _predict_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, shift)),
+            "no usas la ε que llega, sino la de torch",
+        ),
+        Misconception(
+            "no_output_bias",
+            _predict_with(decode=lambda x, E, c: x @ E.T),
+            "falta el sesgo c, uno por palabra: lo frecuente que es cada una",
+        ),
+        Misconception(
+            "scaled",
+            _predict_with(decode=lambda x, E, c: x @ E.T / x.shape[-1] ** 0.5 + c),
+            "divides entre √d: eso es de la atención; aquí los logits quedan como salen",
+        ),
+        Misconception(
+            "cosine",
+            _predict_with(decode=lambda x, E, c: _unit(x) @ _unit(E).T + c),
+            "comparas solo las direcciones (cosenos); el producto no se normaliza",
+        ),
+        Misconception(
+            "probabilities",
+            _predict_with(decode=lambda x, E, c: torch.softmax(x @ E.T + c, dim=-1)),
+            "devuelves probabilidades; se piden los logits, y la softmax la pone la pérdida",
+        ),
+        Misconception(
+            "log_probabilities",
+            _predict_with(decode=lambda x, E, c: torch.log_softmax(x @ E.T + c, dim=-1)),
+            "devuelves logaritmos de probabilidades; se piden los logits",
+        ),
+        Misconception(
+            "not_transposed",
+            _predict_with(decode=lambda x, E, c: x @ E + c),
+            "multiplicas por E, que lleva del vocabulario al ancho d; aquí se va al revés",
+            raises=RuntimeError,
+        ),
+        Misconception(
+            "every_position",
+            _predict_with(take=lambda H, chosen: H),
+            "puntúas todas las posiciones: solo hacen falta las elegidas, y el producto por E es "
+            "de lo más caro del modelo",
+        ),
+        Misconception(
+            "zeros_elsewhere",
+            _predict_with(take=lambda H, chosen: H * chosen[..., None]),
+            "pones a cero las posiciones que no se eligieron, pero las sigues puntuando: se piden "
+            "solo las n elegidas",
+        ),
+        Misconception(
+            "the_other_positions",
+            _predict_with(take=lambda H, chosen: H[~chosen]),
+            "puntúas las posiciones que no se eligieron",
+        ),
+        Misconception(
+            "column_by_column",
+            _predict_with(take=lambda H, chosen: H.transpose(0, 1)[chosen.T]),
+            "son las posiciones elegidas, en otro orden: van fila a fila, como se lee",
+        ),
+    ),
+)
+
+
+# 7 · La pérdida
+
+
+def _loss(logits, labels):
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
+
+
+def _loss_cases(rng):
+    cases = []
+    # Con muchas elegidas en una fila y ninguna en otra; y con logits grandes.
+    for batch, t, vocab, scale in ((3, 6, 7, 1.0), (2, 8, 5, 3.0), (4, 5, 6, 60.0)):
+        counts = torch.arange(batch)[:, None] + 1
+        rank = torch.rand(batch, t, generator=rng).argsort(-1).argsort(-1)
+        labels = torch.where(rank < counts, _integers(rng, 0, vocab - 1, batch, t), IGNORED)
+        if batch == 3:
+            labels[0] = IGNORED
+            labels[1, 0] = 0  # el 0 también es una palabra
+        logits = _randn(rng, batch, t, vocab, scale=scale)
+        if batch == 4:  # un acierto seguro y un fallo enorme: ni e^z ni P caben en float32
+            (row, place), (other, wrong) = (labels != IGNORED).nonzero()[:2].tolist()
+            logits[row, place, labels[row, place]] = 300.0
+            logits[other, wrong, labels[other, wrong]] = -300.0
+        cases.append((logits, labels))
+    return cases
+
+
+def _nll(logits, labels, dim=-1):
+    """−log P de la etiqueta de cada posición; 0 donde no cuenta."""
+    known = labels.clamp(min=0)
+    found = logits.log_softmax(dim).gather(-1, known[..., None]).squeeze(-1)
+    return -found * (labels != IGNORED)
+
+
+def _reduced(how):
+    """Otra manera de juntar las pérdidas: `how` recibe las pérdidas y cuáles cuentan."""
+
+    def implementation(logits, labels):
+        return how(_nll(logits, labels), labels != IGNORED)
+
+    return implementation
+
+
+def _with_labels(change):
+    """La pérdida con las etiquetas cambiadas."""
+
+    def implementation(logits, labels):
+        return _loss(logits, change(labels))
+
+    return implementation
+
+
+def _mean_of_rows(nll, counted):
+    n = counted.sum(-1)
+    rows = n > 0
+    return (nll.sum(-1)[rows] / n[rows]).mean()
+
+
+def _naive(logits, labels):
+    kept = labels != IGNORED
+    odds = logits[kept].exp()
+    chance = odds / odds.sum(-1, keepdim=True)
+    return -chance.gather(-1, labels[kept][:, None]).log().mean()
+
+
+def _log_of_softmax(logits, labels):
+    kept = labels != IGNORED
+    chance = logits[kept].softmax(-1).gather(-1, labels[kept][:, None])
+    return -chance.log().mean()
+
+
+def _small_number_added(logits, labels):
+    kept = labels != IGNORED
+    chance = logits[kept].softmax(-1).gather(-1, labels[kept][:, None])
+    return -(chance + 1e-9).log().mean()
+
+
+def _log_of_the_mean(logits, labels):
+    return -_nll(logits, labels)[labels != IGNORED].neg().logsumexp(0) + math.log(
+        int((labels != IGNORED).sum())
+    )
+
+
+def _negative_logit(logits, labels):
+    kept = labels != IGNORED
+    return -logits[kept].gather(-1, labels[kept][:, None]).mean()
+
+
+def _softmax_twice(logits, labels):
+    return _loss(logits.softmax(-1), labels)
+
+
+MASKED_LOSS = Exercise(
+    name="bert.masked_loss",
+    points=1,
+    reference=_loss,
+    cases=_loss_cases,
+    gradient=True,
+    tolerance=TOLERANCE,
+    misconceptions=(
+        Misconception(
+            "mean_over_everything",
+            _reduced(lambda nll, counted: nll.mean()),
+            "sumas solo las que cuentan, pero divides entre todas las posiciones: la pérdida sale "
+            "varias veces menor, y depende del relleno",
+        ),
+        Misconception(
+            "sum",
+            _reduced(lambda nll, counted: nll.sum()),
+            "sumas las pérdidas: se pide la media de las posiciones que cuentan",
+        ),
+        Misconception(
+            "per_sequence",
+            _reduced(lambda nll, counted: nll.sum() / len(nll)),
+            "divides entre el número de secuencias; es entre el de posiciones que cuentan",
+        ),
+        Misconception(
+            "mean_of_rows",
+            _reduced(_mean_of_rows),
+            "promedias cada secuencia y después las secuencias: así una palabra pesa más donde se "
+            "ocultaron pocas. Todas pesan lo mismo",
+        ),
+        Misconception(
+            "mean_of_rows_with_zeros",
+            _reduced(lambda nll, counted: (nll.sum(-1) / counted.sum(-1).clamp(min=1)).mean()),
+            "promedias cada secuencia y después las secuencias, hasta las que no ocultaron nada: "
+            "todas las palabras pesan lo mismo",
+        ),
+        Misconception(
+            "one_by_one",
+            _reduced(lambda nll, counted: nll[counted]),
+            "devuelves la pérdida de cada posición: falta la media",
+        ),
+        Misconception(
+            "everything_counts",
+            _with_labels(lambda labels: labels.clamp(min=0)),
+            "cuentas todas las posiciones: en las que llevan −100 pides la palabra 0",
+        ),
+        Misconception(
+            "last_word",
+            lambda logits, labels: _with_labels(
+                lambda labels: torch.where(labels < 0, logits.shape[-1] - 1, labels)
+            )(logits, labels),
+            "cuentas todas las posiciones: en las que llevan −100 pides la última palabra",
+        ),
+        Misconception(
+            "zero_ignored",
+            _with_labels(lambda labels: torch.where(labels == 0, IGNORED, labels)),
+            "la palabra 0 también cuenta: lo único que no cuenta es −100",
+        ),
+        Misconception(
+            "sign",
+            lambda logits, labels: -_loss(logits, labels),
+            "el signo está al revés: la pérdida es positiva, y baja cuando se acierta más",
+        ),
+        Misconception(
+            "over_positions",
+            lambda logits, labels: _nll(logits, labels, 1).sum() / (labels != IGNORED).sum(),
+            "la softmax reparte entre las posiciones; reparte entre las palabras del vocabulario",
+        ),
+        Misconception(
+            "over_the_batch",
+            lambda logits, labels: _nll(logits, labels, 0).sum() / (labels != IGNORED).sum(),
+            "la softmax reparte entre las secuencias; reparte entre las palabras del vocabulario",
+        ),
+        Misconception(
+            "reshaped",
+            lambda logits, labels: F.cross_entropy(
+                logits.reshape(logits.shape[0], -1, logits.shape[1]), labels
+            ),
+            "cross_entropy quiere las clases en el eje 1, y las llevas con reshape, que no mueve "
+            "ejes: mezcla palabras y posiciones",
+        ),
+        Misconception(
+            "not_moved",
+            lambda logits, labels: F.cross_entropy(logits, labels),
+            "cross_entropy quiere las clases en el eje 1, y aquí están en el último",
+            raises=RuntimeError,
+        ),
+        Misconception(
+            "exponential_overflows",
+            _naive,
+            "la fórmula es buena, pero la exponencial de un logit grande no cabe: resta antes el "
+            "máximo, o busca quien lo haga",
+        ),
+        Misconception(
+            "log_of_softmax",
+            _log_of_softmax,
+            "la fórmula es buena, pero una probabilidad diminuta se redondea a 0 y su logaritmo es "
+            "−∞: hay que calcular el logaritmo sin pasar por ella",
+        ),
+        Misconception(
+            "small_number_added",
+            _small_number_added,
+            "sumas un número pequeño para que el logaritmo no sea infinito, y cambias la pérdida: "
+            "hay una manera exacta",
+        ),
+        Misconception(
+            "log_of_the_mean",
+            _log_of_the_mean,
+            "tomas el logaritmo de la probabilidad media; es la media de los logaritmos",
+        ),
+        Misconception(
+            "negative_logit",
+            _negative_logit,
+            "tomas el logit de la palabra sin normalizar: falta descontar el de todas las demás",
+        ),
+        Misconception(
+            "softmax_twice",
+            _softmax_twice,
+            "aplicas la softmax dos veces: cross_entropy ya la trae dentro",
+        ),
+        Misconception(
+            "perplexity",
+            lambda logits, labels: _loss(logits, labels).exp(),
+            "devuelves la perplejidad; se pide la pérdida, que es su logaritmo",
+        ),
+        Misconception(
+            "in_bits",
+            lambda logits, labels: _loss(logits, labels) / math.log(2),
+            "mides en bits: el logaritmo es el natural",
+        ),
+        Misconception(
+            "as_a_number",
+            lambda logits, labels: _loss(logits, labels).detach(),
+            "el número es correcto, pero está separado del grafo: sin gradiente no se aprende nada",
+        ),
+    ),
+)
+
+
+# 8 · Elegir entre varias opciones
+
+
+def _options(read, token_ids, segment_ids, W, b, w):
+    H = read(token_ids.flatten(0, 1), segment_ids.flatten(0, 1))
+    scores = torch.tanh(H[:, 0] @ W + b) @ w
+    return scores.view(token_ids.shape[:2]).softmax(-1)
+
+
+def _reader(E, S):
+    """Un lector de secuencias que las mezcla, como BERT, y solo acepta `[filas, t]`."""
+
+    def read(token_ids, segment_ids):
+        if token_ids.ndim != 2 or token_ids.shape != segment_ids.shape:
+            raise ValueError(
+                "read: se esperaban tokens y segmentos de forma [filas, t] y llegaron "
+                f"{tuple(token_ids.shape)} y {tuple(segment_ids.shape)}."
+            )
+        x = E[token_ids] + S[segment_ids]
+        place = 1 + torch.arange(x.shape[1])[:, None]
+        mixed = (x * place).mean(1, keepdim=True)
+        return torch.tanh(x + mixed)
+
+    return read
+
+
+def _options_call(student, E, S, token_ids, segment_ids, W, b, w):
+    return direct_call(student, _reader(E, S), token_ids, segment_ids, W, b, w)
+
+
+def _options_cases(rng):
+    cases = []
+    for batch, choices, t, d in ((2, 3, 5, 4), (3, 4, 6, 5), (4, 2, 7, 6)):
+        tokens = _integers(rng, 0, 14, batch, choices, t)
+        segments = (torch.arange(t) >= _integers(rng, 2, t - 2, batch, choices, 1)).long()
+        tables = _randn(rng, 15, d), _randn(rng, 2, d)
+        cases.append(
+            (*tables, tokens, segments, _matrix(rng, d, d), _randn(rng, d), 3 * _randn(rng, d))
+        )
+    return cases
+
+
+def _options_with(
+    *,
+    segments=lambda S: S,
+    pool=lambda H, W, b: torch.tanh(H[:, 0] @ W + b),
+    arrange=lambda scores, shape: scores.view(shape),
+    share=lambda scores: scores.softmax(-1),
+):
+    """La cabeza con otro resumen, otra forma u otro reparto."""
+
+    def implementation(read, token_ids, segment_ids, W, b, w):
+        H = read(token_ids.flatten(0, 1), segments(segment_ids.flatten(0, 1)))
+        return share(arrange(pool(H, W, b) @ w, token_ids.shape[:2]))
+
+    return implementation
+
+
+def _not_flattened(read, token_ids, segment_ids, W, b, w):
+    H = read(token_ids, segment_ids)
+    return (torch.tanh(H[:, :, 0] @ W + b) @ w).softmax(-1)
+
+
+def _in_one_row(read, token_ids, segment_ids, W, b, w):
+    H = read(token_ids.flatten(1), segment_ids.flatten(1))
+    first = H[:, :: token_ids.shape[-1]]
+    return (torch.tanh(first @ W + b) @ w).softmax(-1)
+
+
+def _options_first(read, token_ids, segment_ids, W, b, w):
+    rows = [x.transpose(0, 1).flatten(0, 1) for x in (token_ids, segment_ids)]
+    scores = torch.tanh(read(*rows)[:, 0] @ W + b) @ w
+    return scores.view(token_ids.shape[:2]).softmax(-1)
+
+
+def _hardest(scores):
+    return F.one_hot(scores.argmax(-1), scores.shape[-1]).to(scores.dtype)
+
+
+OPTIONS = Exercise(
+    name="bert.options",
+    points=2,
+    reference=_options,
+    cases=_options_cases,
+    call=_options_call,
+    gradient=True,
+    tolerance=TOLERANCE,
+    misconceptions=(
+        Misconception(
+            "over_the_batch",
+            _options_with(share=lambda scores: scores.softmax(0)),
+            "la softmax reparte entre los ejemplos del lote: las probabilidades de las opciones de "
+            "un mismo ejemplo tienen que sumar 1",
+        ),
+        Misconception(
+            "over_everything",
+            _options_with(share=lambda scores: scores.flatten().softmax(0).view_as(scores)),
+            "la softmax reparte entre todas las opciones de todos los ejemplos: cada ejemplo "
+            "reparte entre las suyas",
+        ),
+        Misconception(
+            "independent",
+            _options_with(share=torch.sigmoid),
+            "das a cada opción su probabilidad por separado, con una sigmoide; solo una es la "
+            "correcta, y compiten",
+        ),
+        Misconception(
+            "proportional",
+            _options_with(share=lambda scores: scores / scores.sum(-1, keepdim=True)),
+            "divides cada puntuación entre la suma, y hay puntuaciones negativas: falta la "
+            "exponencial",
+        ),
+        Misconception(
+            "scores",
+            _options_with(share=lambda scores: scores),
+            "devuelves las puntuaciones; se piden las probabilidades",
+        ),
+        Misconception(
+            "log_probabilities",
+            _options_with(share=lambda scores: scores.log_softmax(-1)),
+            "devuelves logaritmos de probabilidades; se piden las probabilidades",
+        ),
+        Misconception(
+            "winner",
+            _options_with(share=lambda scores: scores.argmax(-1)),
+            "devuelves la opción elegida; se piden las probabilidades de todas",
+        ),
+        Misconception(
+            "winner_takes_all",
+            _options_with(share=_hardest),
+            "le das toda la probabilidad a la mejor opción: así no hay gradiente. El reparto es "
+            "suave",
+        ),
+        Misconception(
+            "wrong_order",
+            _options_with(arrange=lambda s, shape: s.view(shape[1], shape[0]).T),
+            "al separar las filas otra vez cambias su orden: las de un mismo ejemplo van seguidas",
+        ),
+        Misconception(
+            "options_first",
+            _options_first,
+            "al juntar pones primero la opción 1 de todos los ejemplos, y al separar crees que van "
+            "seguidas las de cada ejemplo: las puntuaciones acaban en otro sitio",
+        ),
+        Misconception(
+            "choices_by_batch",
+            _options_with(
+                arrange=lambda s, shape: s.view(shape).T, share=lambda scores: scores.softmax(0)
+            ),
+            "la forma está transpuesta: es [batch, choices]",
+        ),
+        Misconception(
+            "one_row",
+            _options_with(arrange=lambda s, shape: s, share=lambda s: s.softmax(-1)),
+            "falta separar las filas otra vez en ejemplos y opciones",
+        ),
+        Misconception(
+            "one_column",
+            _options_with(arrange=lambda s, shape: s.view(*shape, 1), share=lambda s: s.softmax(1)),
+            "sobra el último eje, el que deja una capa de una sola salida",
+        ),
+        Misconception(
+            "not_flattened",
+            _not_flattened,
+            "read solo lee secuencias, [filas, t]: cada opción es una fila más del lote",
+            raises=ValueError,
+        ),
+        Misconception(
+            "in_one_row",
+            _in_one_row,
+            "lees todas las opciones de un ejemplo en una sola secuencia, y se ven unas a otras: "
+            "cada una se lee por su cuenta",
+        ),
+        Misconception(
+            "last_token",
+            _options_with(pool=lambda H, W, b: torch.tanh(H[:, -1] @ W + b)),
+            "resumes con el último token, como en un modelo causal; aquí el resumen es del primero",
+        ),
+        Misconception(
+            "second_token",
+            _options_with(pool=lambda H, W, b: torch.tanh(H[:, 1] @ W + b)),
+            "resumes con el token 1; [CLS] es el 0",
+        ),
+        Misconception(
+            "mean_of_tokens",
+            _options_with(pool=lambda H, W, b: torch.tanh(H.mean(1) @ W + b)),
+            "resumes con la media de los tokens, que cuenta también el relleno: el resumen de BERT "
+            "es el de [CLS]",
+        ),
+        Misconception(
+            "largest_of_tokens",
+            _options_with(pool=lambda H, W, b: torch.tanh(H.amax(1) @ W + b)),
+            "resumes con el máximo de los tokens: el resumen de BERT es el de [CLS]",
+        ),
+        Misconception(
+            "no_pooler",
+            _options_with(pool=lambda H, W, b: H[:, 0]),
+            "puntúas el vector de [CLS] tal cual: falta la capa del resumen",
+        ),
+        Misconception(
+            "no_tanh",
+            _options_with(pool=lambda H, W, b: H[:, 0] @ W + b),
+            "falta la tanh del resumen",
+        ),
+        Misconception(
+            "relu",
+            _options_with(pool=lambda H, W, b: F.relu(H[:, 0] @ W + b)),
+            "la función de activación del resumen es tanh, no ReLU",
+        ),
+        Misconception(
+            "gelu",
+            _options_with(pool=lambda H, W, b: F.gelu(H[:, 0] @ W + b)),
+            "GELU es la de la red prealimentada; la del resumen es tanh",
+        ),
+        Misconception(
+            "no_bias",
+            _options_with(pool=lambda H, W, b: torch.tanh(H[:, 0] @ W)),
+            "falta el sesgo b del resumen",
+        ),
+        Misconception(
+            "as_a_linear_weight",
+            _options_with(pool=lambda H, W, b: torch.tanh(F.linear(H[:, 0], W, b))),
+            "aplicas W transpuesta, como si fuera el weight de un nn.Linear: aquí se usa como "
+            "h @ W",
+        ),
+        Misconception(
+            "no_segments",
+            _options_with(segments=torch.zeros_like),
+            "no pasas los segmentos: el modelo no sabe dónde acaba el enunciado y empieza la "
+            "opción",
+        ),
+        Misconception(
+            "segments_swapped",
+            _options_with(segments=lambda S: 1 - S),
+            "intercambias los dos segmentos",
+        ),
+    ),
+)
+
+
+# 9 · El mejor tramo
+
+
+def _library_spans(start, end, candidates, longest):
+    return best_spans(SpanOutput(start, end), candidates, longest=longest)
+
+
+def _span_call(student, start, end, candidates, longest):
+    return {f"longest={longest}": direct_call(student, start, end, candidates, longest)}
+
+
+def _span_cases(rng):
+    cases = []
+    for batch, t, longest, level in ((24, 9, 3, -2.0), (20, 12, 5, 0.0), (18, 8, 8, -3.0)):
+        start, end = level + _randn(rng, 2, batch, t)
+        candidates = torch.arange(t) >= _integers(rng, 1, 3, batch, 1)
+        candidates &= torch.arange(t) < t - _integers(rng, 0, 2, batch, 1)
+        start[:, 0] += 3  # [CLS] tienta a quien mira fuera del texto
+        cases.append((start, end, candidates, longest))
+    return [*cases, _tempting_ends(rng)]
+
+
+def _tempting_ends(rng):
+    """Un buen comienzo y, por fila, un fin prohibido que puntúa más que el mejor permitido."""
+    longest, t = 2, 9
+    # Un token de más, dos de más, justo antes del comienzo y muy antes; y el permitido.
+    forbidden, allowed = torch.tensor([[longest, longest + 1, -1, -longest], [1, 0, 1, 1]])
+    place = _integers(rng, 2, 5, 4)
+    start, end = -9 + 0.1 * _randn(rng, 2, 4, t)
+    rows = torch.arange(4)
+    start[rows, place] = -2.0
+    end[rows, place + forbidden] = -1.0
+    end[rows, place + allowed] = -2.0
+    return start, end, torch.ones(4, t, dtype=torch.bool), longest
+
+
+def _pairs(start, end, candidates, longest):
+    """Las puntuaciones de todos los pares [batch, t, t] y cuáles se permiten."""
+    t = start.shape[1]
+    i, j = torch.arange(t)[:, None], torch.arange(t)
+    total = start[:, :, None] + end[:, None, :]
+    inside = candidates[:, :, None] & candidates[:, None, :]
+    return total, i, j, inside
+
+
+def _best(total, allowed):
+    flat = total.masked_fill(~allowed, -torch.inf).flatten(1).argmax(-1)
+    t = total.shape[-1]
+    return torch.stack((flat // t, flat % t), -1)
+
+
+def _span_with(allow, total_of=lambda start, end, total: total):
+    """Otros pares permitidos: `allow(i, j, dentro, longest, candidatos)`; u otra puntuación."""
+
+    def implementation(start, end, candidates, longest):
+        total, i, j, inside = _pairs(start, end, candidates, longest)
+        allowed = allow(i, j, inside, longest, candidates).expand_as(total)
+        return _best(total_of(start, end, total), allowed)
+
+    return implementation
+
+
+def _right(i, j, inside, longest, candidates):
+    return (j >= i) & (j < i + longest) & inside
+
+
+def _independent(start, end, candidates, longest):
+    return torch.stack((start.argmax(-1), end.argmax(-1)), -1)
+
+
+def _independent_inside(start, end, candidates, longest):
+    hidden = [x.masked_fill(~candidates, -torch.inf) for x in (start, end)]
+    return torch.stack([x.argmax(-1) for x in hidden], -1)
+
+
+def _sorted_ends(start, end, candidates, longest):
+    return _independent_inside(start, end, candidates, longest).sort(-1).values
+
+
+def _start_then_end(start, end, candidates, longest):
+    t = start.shape[1]
+    first = start.masked_fill(~candidates, -torch.inf).argmax(-1, keepdim=True)
+    j = torch.arange(t)
+    allowed = candidates & (j >= first) & (j < first + longest)
+    last = end.masked_fill(~allowed, -torch.inf).argmax(-1, keepdim=True)
+    return torch.cat((first, last), -1)
+
+
+def _end_then_start(start, end, candidates, longest):
+    t = start.shape[1]
+    last = end.masked_fill(~candidates, -torch.inf).argmax(-1, keepdim=True)
+    i = torch.arange(t)
+    allowed = candidates & (i <= last) & (i > last - longest)
+    first = start.masked_fill(~allowed, -torch.inf).argmax(-1, keepdim=True)
+    return torch.cat((first, last), -1)
+
+
+def _filled_with_zeros(start, end, candidates, longest):
+    total, i, j, inside = _pairs(start, end, candidates, longest)
+    flat = (total * _right(i, j, inside, longest, candidates)).flatten(1).argmax(-1)
+    t = total.shape[-1]
+    return torch.stack((flat // t, flat % t), -1)
+
+
+def _zeros_outside_the_text(start, end, candidates, longest):
+    total, i, j, _ = _pairs(start * candidates, end * candidates, candidates, longest)
+    return _best(total, ((j >= i) & (j < i + longest)).expand_as(total))
+
+
+def _of_the_first_example(start, end, candidates, longest):
+    return _library_spans(start, end, candidates, longest)[:1].expand(len(start), 2)
+
+
+def _scores_of_the_best(start, end, candidates, longest):
+    total, i, j, inside = _pairs(start, end, candidates, longest)
+    allowed = _right(i, j, inside, longest, candidates)
+    return total.masked_fill(~allowed, -torch.inf).flatten(1).amax(-1)
+
+
+def _ties_to_the_longest(start, end, candidates, longest):
+    return _library_spans(start, end, candidates, longest) + torch.tensor([0, 1])
+
+
+BEST_SPAN = Exercise(
+    name="bert.best_span",
+    points=2,
+    reference=_library_spans,
+    cases=_span_cases,
+    call=_span_call,
+    misconceptions=(
+        Misconception(
+            "independent",
+            _independent,
+            "eliges el comienzo y el fin por separado, y en cualquier token: el fin puede caer "
+            "antes del comienzo, o fuera del texto",
+        ),
+        Misconception(
+            "independent_inside",
+            _independent_inside,
+            "eliges el comienzo y el fin por separado: el fin puede caer antes del comienzo, o "
+            "demasiado lejos. Se elige el par",
+        ),
+        Misconception(
+            "sorted_ends",
+            _sorted_ends,
+            "si el fin cae antes del comienzo, los intercambias: nadie dijo que ahí se pudiera "
+            "empezar, y el tramo puede ser demasiado largo",
+        ),
+        Misconception(
+            "start_then_end",
+            _start_then_end,
+            "eliges el mejor comienzo y después el mejor fin para él: el mejor par puede empezar "
+            "en otro lugar",
+        ),
+        Misconception(
+            "end_then_start",
+            _end_then_start,
+            "eliges el mejor fin y después el mejor comienzo para él: el mejor par puede terminar "
+            "en otro lugar",
+        ),
+        Misconception(
+            "any_length",
+            _span_with(lambda i, j, inside, longest, candidates: (j >= i) & inside),
+            "no limitas el largo del tramo",
+        ),
+        Misconception(
+            "one_longer",
+            _span_with(
+                lambda i, j, inside, longest, candidates: (j >= i) & (j <= i + longest) & inside
+            ),
+            "permites un tramo de longest + 1 tokens: el de i a j mide uno más que su resta",
+        ),
+        Misconception(
+            "one_shorter",
+            _span_with(
+                lambda i, j, inside, longest, candidates: (j >= i) & (j < i + longest - 1) & inside
+            ),
+            "el tramo más largo que permites mide longest − 1 tokens: el de i a j mide uno más que "
+            "su resta",
+        ),
+        Misconception(
+            "at_least_two",
+            _span_with(
+                lambda i, j, inside, longest, candidates: (j > i) & (j < i + longest) & inside
+            ),
+            "no permites tramos de un solo token",
+        ),
+        Misconception(
+            "backwards",
+            _span_with(
+                lambda i, j, inside, longest, candidates: (j <= i) & (i < j + longest) & inside
+            ),
+            "permites los tramos al revés, con el fin antes del comienzo, y no los buenos",
+        ),
+        Misconception(
+            "any_order",
+            _span_with(
+                lambda i, j, inside, longest, candidates: ((j - i).abs() < longest) & inside
+            ),
+            "limitas el largo, pero el fin puede caer antes del comienzo",
+        ),
+        Misconception(
+            "any_order_any_length",
+            _span_with(lambda i, j, inside, longest, candidates: (j > i - longest) & inside),
+            "permites que el fin caiga antes del comienzo, y no limitas el largo hacia delante",
+        ),
+        Misconception(
+            "anywhere",
+            _span_with(lambda i, j, inside, longest, candidates: (j >= i) & (j < i + longest)),
+            "buscas la respuesta en todos los tokens, también en la pregunta y el relleno: solo "
+            "valen los candidatos",
+        ),
+        Misconception(
+            "start_anywhere",
+            _span_with(
+                lambda i, j, inside, longest, candidates: (
+                    (j >= i) & (j < i + longest) & candidates[:, None, :]
+                )
+            ),
+            "el fin es un candidato, pero el comienzo puede no serlo",
+        ),
+        Misconception(
+            "end_anywhere",
+            _span_with(
+                lambda i, j, inside, longest, candidates: (
+                    (j >= i) & (j < i + longest) & candidates[:, :, None]
+                )
+            ),
+            "el comienzo es un candidato, pero el fin puede no serlo",
+        ),
+        Misconception(
+            "candidates_inverted",
+            _span_with(
+                lambda i, j, inside, longest, candidates: (
+                    (j >= i) & (j < i + longest) & ~candidates[:, :, None] & ~candidates[:, None, :]
+                )
+            ),
+            "buscas la respuesta donde no puede estar: candidates vale True donde sí",
+        ),
+        Misconception(
+            "filled_with_zeros",
+            _filled_with_zeros,
+            "multiplicas los pares prohibidos por 0, y un 0 gana a cualquier puntuación negativa",
+        ),
+        Misconception(
+            "zeros_outside_the_text",
+            _zeros_outside_the_text,
+            "pones a 0 las puntuaciones de fuera del texto, y un 0 gana a cualquier puntuación "
+            "negativa",
+        ),
+        Misconception(
+            "product",
+            _span_with(_right, lambda s, e, total: s[:, :, None] * e[:, None, :]),
+            "multiplicas las puntuaciones: son logaritmos sin normalizar, y se suman. Dos muy "
+            "negativas darían un producto grande",
+        ),
+        Misconception(
+            "only_the_start",
+            _span_with(_right, lambda s, e, total: total - e[:, None, :]),
+            "solo cuenta la puntuación del comienzo: falta la del fin",
+        ),
+        Misconception(
+            "only_the_end",
+            _span_with(_right, lambda s, e, total: total - s[:, :, None]),
+            "solo cuenta la puntuación del fin: falta la del comienzo",
+        ),
+        Misconception(
+            "end_minus_start",
+            _span_with(_right, lambda s, e, total: e[:, None, :] - s[:, :, None]),
+            "restas las puntuaciones: un buen comienzo suma",
+        ),
+        Misconception(
+            "probability_sum",
+            _span_with(
+                _right, lambda s, e, total: s.softmax(-1)[:, :, None] + e.softmax(-1)[:, None, :]
+            ),
+            "sumas probabilidades: la del par es su producto, y con puntuaciones eso es una suma",
+        ),
+        Misconception(
+            "worst",
+            lambda s, e, candidates, longest: _library_spans(-s, -e, candidates, longest),
+            "eliges el tramo que menos puntúa",
+        ),
+        Misconception(
+            "end_then_start_returned",
+            lambda *inputs: _library_spans(*inputs).flip(-1),
+            "devuelves el fin y el comienzo; van al revés",
+        ),
+        Misconception(
+            "end_not_included",
+            _ties_to_the_longest,
+            "devuelves el fin como en un corte de Python, que no lo incluye; se pide el último "
+            "token del tramo",
+        ),
+        Misconception(
+            "start_and_length",
+            lambda *inputs: _library_spans(*inputs) @ torch.tensor([[1, -1], [0, 1]]),
+            "devuelves el comienzo y cuántos tokens hay hasta el fin; se piden los dos lugares",
+        ),
+        Misconception(
+            "places_in_the_table",
+            lambda s, *rest: (_library_spans(s, *rest) * torch.tensor([s.shape[1], 1])).sum(-1),
+            "devuelves el lugar del par en la tabla puesta en una fila; falta volver al comienzo y "
+            "al fin",
+        ),
+        Misconception(
+            "scores",
+            _scores_of_the_best,
+            "devuelves cuánto puntúa el mejor tramo; se pide cuál es",
+        ),
+        Misconception(
+            "of_the_first_example",
+            _of_the_first_example,
+            "das a todos los ejemplos el tramo del primero",
+        ),
+        Misconception(
+            "transposed",
+            lambda *inputs: _library_spans(*inputs).T,
+            "la forma está transpuesta: una fila por ejemplo",
+        ),
+    ),
+)
+
+
+# 10 · Una etiqueta por palabra
+
+SPECIAL = ("[CLS]", "[SEP]", "[PAD]")
+
+
+def _labels(pieces, tags):
+    waiting = iter(tags)
+    return [
+        IGNORED if piece in SPECIAL or piece.startswith("##") else next(waiting) for piece in pieces
+    ]
+
+
+_WORDS = (
+    ("la",),
+    ("cebolla",),
+    ("re", "##mueve"),
+    ("ma", "##sa"),
+    ("a", "##jon", "##jo", "##lí"),
+    ("[UNK]",),
+    ("#",),
+    ("horno",),
+)
+
+
+def _labels_cases(rng):
+    cases = []
+    for padding in (0, 3, 2):
+        order = torch.randperm(len(_WORDS), generator=rng).tolist()
+        words = [_WORDS[i] for i in order]
+        if padding == 2:  # la última palabra también puede estar partida
+            words = [*words[:4], _WORDS[2]]
+        pieces = ["[CLS]", *(piece for word in words for piece in word), "[SEP]"]
+        tags = _integers(rng, 1, 9, len(words)).tolist()
+        tags[1] = 0  # una etiqueta como otra
+        cases.append((pieces + ["[PAD]"] * padding, tags))
+    return cases
+
+
+def _labels_call(student, pieces, tags):
+    labels = direct_call(student, pieces, tags)
+    return {" ".join(pieces): labels}
+
+
+def _labels_with(
+    *,
+    special=lambda piece: piece in SPECIAL,
+    continues=lambda piece: piece.startswith("##"),
+    at_special=lambda tag: IGNORED,
+    at_piece=lambda tag: IGNORED,
+    ignored=IGNORED,
+):
+    """Otra manera de poner las etiquetas, trozo a trozo."""
+
+    def implementation(pieces, tags):
+        waiting, tag, labels = list(tags), 0, []
+        for piece in pieces:
+            if special(piece):
+                labels.append(at_special(tag))
+            elif continues(piece):
+                labels.append(at_piece(tag))
+            else:
+                tag = waiting.pop(0)
+                labels.append(tag)
+        return [ignored if label == IGNORED else label for label in labels]
+
+    return implementation
+
+
+def _last_piece(pieces, tags):
+    labels, tag, waiting = [], IGNORED, list(tags)
+    for number, piece in enumerate(pieces):
+        if piece in SPECIAL:
+            labels.append(IGNORED)
+            continue
+        if not piece.startswith("##"):
+            tag = waiting.pop(0)
+        after = pieces[number + 1]
+        labels.append(IGNORED if after.startswith("##") else tag)
+    return labels
+
+
+def _only_whole_words(pieces, tags):
+    labels = _labels(pieces, tags)
+    following = [*pieces[1:], ""]
+    pairs = zip(labels, following, strict=True)
+    return [IGNORED if after.startswith("##") else label for label, after in pairs]
+
+
+def _without_ignored(pieces, tags):
+    return [label for label in _labels(pieces, tags) if label != IGNORED]
+
+
+def _by_place(pieces, tags):
+    labels = [
+        IGNORED if piece in SPECIAL or piece.startswith("##") or i > len(tags) else tags[i - 1]
+        for i, piece in enumerate(pieces)
+    ]
+    return labels
+
+
+def _not_skipping_class(pieces, tags):
+    return [*tags, *[IGNORED] * (len(pieces) - len(tags))]
+
+
+def _after_class(pieces, tags):
+    return [IGNORED, *tags, *[IGNORED] * (len(pieces) - len(tags) - 1)]
+
+
+def _empties_the_tags(pieces, tags):
+    return [
+        IGNORED if piece in SPECIAL or piece.startswith("##") else tags.pop(0) for piece in pieces
+    ]
+
+
+TAGS = Exercise(
+    name="bert.piece_labels",
+    points=1,
+    reference=_labels,
+    cases=_labels_cases,
+    call=_labels_call,
+    misconceptions=(
+        Misconception(
+            "on_every_piece",
+            _labels_with(at_piece=lambda tag: tag),
+            "repites la etiqueta en todos los trozos: una palabra partida en cuatro contaría "
+            "cuatro veces",
+        ),
+        Misconception(
+            "on_the_last_piece",
+            _last_piece,
+            "pones la etiqueta en el último trozo de cada palabra; va en el primero",
+        ),
+        Misconception(
+            "only_whole_words",
+            _only_whole_words,
+            "las palabras partidas se quedan sin etiqueta: va en su primer trozo",
+        ),
+        Misconception(
+            "zero_on_pieces",
+            _labels_with(at_piece=lambda tag: 0),
+            "pones 0 en los trozos que continúan palabra, y 0 es una etiqueta como otra",
+        ),
+        Misconception(
+            "zero_on_specials",
+            _labels_with(at_special=lambda tag: 0),
+            "pones 0 en los tokens especiales, y 0 es una etiqueta como otra",
+        ),
+        Misconception(
+            "zero",
+            _labels_with(ignored=0),
+            "marcas con 0 lo que no cuenta, y 0 es una etiqueta como otra",
+        ),
+        Misconception(
+            "minus_one",
+            _labels_with(ignored=-1),
+            "marcas con −1 lo que no cuenta; el enunciado, como torch, usa −100",
+        ),
+        Misconception(
+            "hundred",
+            _labels_with(ignored=100),
+            "el número de lo que no cuenta es negativo: 100 podría ser una etiqueta",
+        ),
+        Misconception(
+            "none",
+            _labels_with(ignored=None),
+            "marcas con None lo que no cuenta: con None no se puede hacer un tensor. Es −100",
+        ),
+        Misconception(
+            "specials_repeat",
+            _labels_with(at_special=lambda tag: tag),
+            "en los tokens especiales repites la etiqueta anterior: no son de ninguna palabra",
+        ),
+        Misconception(
+            "unknown_is_special",
+            _labels_with(special=lambda piece: piece.startswith("[")),
+            "saltas [UNK], y desde ahí las etiquetas van corridas: es una palabra, aunque no esté "
+            "en el vocabulario",
+        ),
+        Misconception(
+            "one_hash",
+            _labels_with(continues=lambda piece: piece.startswith("#")),
+            "el signo # suelto es una palabra: lo que continúa una empieza con dos",
+        ),
+        Misconception(
+            "padding_not_special",
+            _labels_with(special=lambda piece: piece in ("[CLS]", "[SEP]")),
+            "el relleno gasta etiquetas que no hay: tampoco es de ninguna palabra",
+            raises=IndexError,
+        ),
+        Misconception(
+            "every_piece_takes_one",
+            _labels_with(continues=lambda piece: False),
+            "se te acaban las etiquetas: hay una por palabra. ¿Qué otros tokens las están "
+            "gastando?",
+            raises=IndexError,
+        ),
+        Misconception(
+            "not_skipping_class",
+            _not_skipping_class,
+            "pones las etiquetas seguidas desde el principio, sin mirar los tokens: la primera cae "
+            "en [CLS]",
+        ),
+        Misconception(
+            "after_class",
+            _after_class,
+            "pones las etiquetas seguidas después de [CLS], y a partir de la primera palabra "
+            "partida van corridas",
+        ),
+        Misconception(
+            "by_place",
+            _by_place,
+            "buscas la etiqueta con el lugar del token, y a partir de la primera palabra partida "
+            "es la de otra: el lugar que cuenta es el de la palabra",
+        ),
+        Misconception(
+            "without_ignored",
+            _without_ignored,
+            "quitas lo que no cuenta, y la lista ya no casa con los tokens: hace falta una "
+            "etiqueta por token, aunque sea −100",
+        ),
+        Misconception(
+            "empties_the_tags",
+            _empties_the_tags,
+            "el resultado es correcto, pero vacías la lista de etiquetas que te dieron: recórrela "
+            "sin quitarle nada",
+        ),
+    ),
+)
+
+
+# 11 · Qué capa usar
+
+RECIPES = ("last", "second_to_last", "sum", "last_four")
+
+
+def _features(hidden, recipe):
+    if recipe == "last":
+        return hidden[-1]
+    if recipe == "second_to_last":
+        return hidden[-2]
+    if recipe == "sum":
+        return torch.stack(hidden[1:]).sum(0)
+    return torch.cat(hidden[-4:], dim=-1)
+
+
+def _features_cases(rng):
+    def states(layers, batch, t, d):
+        return [_randn(rng, batch, t, d) for _ in range(layers + 1)]
+
+    sizes = ((4, 2, 3, 4), (6, 3, 2, 5))
+    return [(states(*size), recipe) for size in sizes for recipe in RECIPES]
+
+
+def _features_with(**changed):
+    """Una de las recetas, cambiada."""
+
+    def implementation(hidden, recipe):
+        return changed[recipe](hidden) if recipe in changed else _features(hidden, recipe)
+
+    return implementation
+
+
+FEATURES = Exercise(
+    name="bert.features",
+    points=1,
+    reference=_features,
+    cases=_features_cases,
+    gradient=True,
+    misconceptions=(
+        Misconception(
+            "from_the_bottom",
+            _features_with(
+                last=lambda hidden: hidden[0],
+                second_to_last=lambda hidden: hidden[1],
+                last_four=lambda hidden: torch.cat(hidden[:4], -1),
+            ),
+            "cuentas desde abajo: hidden empieza con las incrustaciones, y la última capa es la "
+            "del final",
+        ),
+        Misconception(
+            "last_is_the_embeddings",
+            _features_with(last=lambda hidden: hidden[0]),
+            "lo que das como última capa son las incrustaciones: la última está al final",
+        ),
+        Misconception(
+            "second_from_the_bottom",
+            _features_with(second_to_last=lambda hidden: hidden[1]),
+            "lo que das como penúltima capa es la primera: se cuenta desde el final",
+        ),
+        Misconception(
+            "second_to_last_is_the_third",
+            _features_with(second_to_last=lambda hidden: hidden[-3]),
+            "la penúltima es la que va justo antes de la última; das la anterior",
+        ),
+        Misconception(
+            "second_to_last_is_the_last",
+            _features_with(second_to_last=lambda hidden: hidden[-1]),
+            "das la última capa como penúltima",
+        ),
+        Misconception(
+            "embeddings_in_the_sum",
+            _features_with(sum=lambda hidden: torch.stack(hidden).sum(0)),
+            "en la suma entran también las incrustaciones: hidden[0] no es la salida de ningún "
+            "bloque",
+        ),
+        Misconception(
+            "last_not_in_the_sum",
+            _features_with(sum=lambda hidden: torch.stack(hidden[1:-1]).sum(0)),
+            "en la suma falta la última capa: un corte que termina en −1 la deja fuera",
+        ),
+        Misconception(
+            "sum_of_all_but_the_last",
+            _features_with(sum=lambda hidden: torch.stack(hidden[:-1]).sum(0)),
+            "en la suma entran las incrustaciones y falta la última capa",
+        ),
+        Misconception(
+            "sum_of_four",
+            _features_with(sum=lambda hidden: torch.stack(hidden[-4:]).sum(0)),
+            "sumas solo las cuatro últimas capas; es la suma de todas",
+        ),
+        Misconception(
+            "sum_over_the_sequence",
+            _features_with(sum=lambda hidden: sum(h.sum(1) for h in hidden[1:])),
+            "sumas también a lo largo de la secuencia: se suman las capas, token a token",
+        ),
+        Misconception(
+            "mean",
+            _features_with(sum=lambda hidden: torch.stack(hidden[1:]).mean(0)),
+            "das la media de las capas; se pide la suma",
+        ),
+        Misconception(
+            "all_concatenated",
+            _features_with(last_four=lambda hidden: torch.cat(hidden[1:], -1)),
+            "unes todas las capas; son las cuatro últimas",
+        ),
+        Misconception(
+            "first_four",
+            _features_with(last_four=lambda hidden: torch.cat(hidden[:4], -1)),
+            "unes los cuatro primeros tensores, que empiezan con las incrustaciones; son los "
+            "cuatro últimos",
+        ),
+        Misconception(
+            "first_four_blocks",
+            _features_with(last_four=lambda hidden: torch.cat(hidden[1:5], -1)),
+            "unes las cuatro primeras capas; son las cuatro últimas",
+        ),
+        Misconception(
+            "four_before_the_last",
+            _features_with(last_four=lambda hidden: torch.cat(hidden[-5:-1], -1)),
+            "unes cuatro capas y dejas fuera la última: un corte que termina en −1 la quita",
+        ),
+        Misconception(
+            "three_last",
+            _features_with(last_four=lambda hidden: torch.cat(hidden[-4:-1], -1)),
+            "unes solo tres capas: un corte que termina en −1 deja fuera la última",
+        ),
+        Misconception(
+            "last_first",
+            _features_with(last_four=lambda hidden: torch.cat(hidden[:-5:-1], -1)),
+            "son las cuatro últimas capas, en el orden contrario: van de la más baja a la más alta",
+        ),
+        Misconception(
+            "along_the_sequence",
+            _features_with(last_four=lambda hidden: torch.cat(hidden[-4:], 1)),
+            "unes las capas una detrás de otra en la secuencia: cada token se queda con un vector, "
+            "cuatro veces más ancho",
+        ),
+        Misconception(
+            "along_the_batch",
+            _features_with(last_four=lambda hidden: torch.cat(hidden[-4:], 0)),
+            "unes las capas por el eje del lote: cada token se queda con un vector, cuatro veces "
+            "más ancho",
+        ),
+        Misconception(
+            "stacked",
+            _features_with(last_four=lambda hidden: torch.stack(hidden[-4:], -2)),
+            "dejas las cuatro capas en un eje aparte; se unen en un solo vector por token",
+        ),
+        Misconception(
+            "stacked_first",
+            _features_with(last_four=lambda hidden: torch.stack(hidden[-4:])),
+            "dejas las cuatro capas en un eje nuevo, delante; se unen en un solo vector por token",
+        ),
+        Misconception(
+            "interleaved",
+            _features_with(last_four=lambda hidden: torch.stack(hidden[-4:], -1).flatten(-2)),
+            "entrelazas las coordenadas de las cuatro capas: van una capa detrás de otra",
+        ),
+        Misconception(
+            "four_summed",
+            _features_with(last_four=lambda hidden: sum(hidden[-4:])),
+            "sumas las cuatro últimas capas; aquí se unen, y el vector sale cuatro veces más ancho",
+        ),
+        Misconception(
+            "detached",
+            lambda hidden, recipe: _features(hidden, recipe).detach(),
+            "los valores son correctos, pero están separados del grafo: no se podría ajustar BERT",
+        ),
+    ),
+)
+
+
+EXERCISES = (
+    JOIN_PAIR,
+    EMBEDDINGS,
+    PARAMETERS,
+    CHOOSE,
+    MASKING_BUG,
+    PREDICT,
+    MASKED_LOSS,
+    OPTIONS,
+    BEST_SPAN,
+    TAGS,
+    FEATURES,
+)
