@@ -319,17 +319,21 @@ def _steps(step, prompt, state, choose, end_id, max_new_tokens):
         log_p, state = _predict(step, inputs, state, end_id)
         chosen = choose(log_p, rows, i)
         yield rows, chosen, log_p.gather(-1, chosen[:, None]).squeeze(-1)
-        alive = torch.ones_like(rows, dtype=torch.bool) if end_id is None else chosen != end_id
-        if not alive.any():
-            return
-        if not alive.all():
-            rows, chosen, state = rows[alive], chosen[alive], select(state, alive.nonzero()[:, 0])
+        if end_id is not None:
+            alive = (chosen != end_id).nonzero()[:, 0]
+            if not len(alive):
+                return
+            if len(alive) < len(rows):
+                rows, chosen, state = rows[alive], chosen[alive], select(state, alive)
         inputs = chosen[:, None]
 
 
 def _in_rows(prompt, rows, chosen, end_id):
     """Los tokens de un paso en su fila del lote; `end_id` en las que ya terminaron."""
-    return prompt.new_full((len(prompt),), end_id or 0).index_copy(0, rows, chosen.to(prompt.dtype))
+    chosen = chosen.to(prompt.dtype)
+    if len(rows) == len(prompt):
+        return chosen
+    return prompt.new_full((len(prompt),), end_id).index_copy(0, rows, chosen)
 
 
 def _most_probable(log_p, rows, i):
@@ -357,7 +361,7 @@ def _predict(step, token_ids, state, end_id):
     last = logits[:, -1]
     half = last.dtype in (torch.float16, torch.bfloat16)
     log_p = torch.log_softmax(last.float() if half else last, dim=-1)
-    if bool(log_p.isnan().any()):
+    if math.isnan(log_p.sum()):  # ningún log P es +∞: la suma es NaN solo si hay alguno
         raise ValueError(
             "El modelo dio logits con NaN, con +∞ o con todos los tokens en −∞, y no hay de dónde "
             "elegir: revisa sus parámetros (¿divergió el entrenamiento?) y sus máscaras."

@@ -65,10 +65,9 @@ class KeyValueCache:
         length = self.length + K.shape[-2]
         fits = self._may_write(self.start + length)
         storage, start = (self.storage, self.start) if fits else (self._copy(K, length), 0)
-        old, new = start + self.length, start + length
-        storage.tensor[0, ..., old:new, :] = K
-        storage.tensor[1, ..., old:new, :] = V
-        storage.used = new
+        new = storage.tensor.narrow(-2, start + self.length, K.shape[-2])
+        new[0], new[1] = K, V
+        storage.used = start + length
         return KeyValueCache(length, storage, start)
 
     def last(self, length: int) -> "KeyValueCache":
@@ -86,7 +85,7 @@ class KeyValueCache:
     def _written(self):
         if self.storage is None:
             raise ValueError("La caché está vacía: agrega claves y valores con append(K, V).")
-        return self.storage.tensor[..., self.start : self.start + self.length, :]
+        return self.storage.tensor.narrow(-2, self.start, self.length)
 
     def _may_write(self, stop):
         """Hay sitio, nadie escribió más allá de esta caché y ningún gradiente pasa por ella."""
@@ -107,12 +106,13 @@ class KeyValueCache:
         return storage
 
     def _require_like(self, K, V):
-        expected = K.shape if self.storage is None else self._written().shape[1:]
-        for name, X in {"K": K, "V": V}.items():
+        expected = K.shape if self.storage is None else self.storage.tensor.shape[1:]
+        for name, X in (("K", K), ("V", V)):
             same = X.shape[:2] == expected[:2] and X.shape[3:] == expected[3:]
             if not same or X.shape != K.shape:
+                shown = (*expected[:2], self.length or K.shape[2], *expected[3:])
                 raise ValueError(
-                    f"{name}: se esperaba la forma {tuple(expected)}, salvo en el tiempo, y "
+                    f"{name}: se esperaba la forma {shown}, salvo en el tiempo, y "
                     f"llegó {tuple(X.shape)}. ¿Cambió el lote? Elige sus filas con select."
                 )
 
