@@ -1,10 +1,14 @@
 """BERT contra el de Hugging Face, con pesos al azar guardados por él.
 
 También son al azar los pesos que suelen comenzar en cero o en uno: así se nota cada uno. Las
-salidas se comparan en los tokens reales: las del relleno no significan nada.
+salidas se comparan en los tokens reales: las del relleno no significan nada. Como programa
+(``python tests/equivalence/test_bert.py``) imprime el mayor error de cada cabeza.
 """
 
 import json
+import logging
+import sys
+import tempfile
 from dataclasses import replace
 
 import pytest
@@ -367,3 +371,79 @@ def test_an_unknown_head_is_named(folder, architectures):
         load_bert(saved.save(architectures=architectures))
     with pytest.raises(ValueError, match="falta «vocab_size»"):
         load_bert(saved.save("vocab_size"), Bert)
+
+
+# --------------------------------------------------------------------------- la tabla
+
+
+def batches():
+    """El lote de las pruebas y sus variantes; el último, con el relleno quitado al calcular."""
+    ids, segments, visible = batch()
+    whole = torch.randint(1, 40, ids.shape, generator=torch.Generator().manual_seed(6))
+    padded = (ids, segments, visible)
+    return {
+        "con relleno": (False, padded),
+        "sin relleno": (False, (whole, segments, torch.ones_like(visible))),
+        "un segmento": (False, (ids, torch.zeros_like(segments), visible)),
+        "relleno quitado": (True, padded),
+    }
+
+
+def compared(ours, theirs, name, inputs):
+    """Lo que dan los dos: las puntuaciones o, sin cabeza, los estados y los pesos."""
+    if name != "BertModel":
+        return run(ours, theirs, name, *inputs)
+    ids, segments, visible = inputs
+    show = {"output_hidden_states": True, "output_attentions": True}
+    expected = theirs(ids, visible.long(), segments, **show)
+    output = ours(ids, segments, visible=visible, need_hidden=True)
+    weights = ours(ids, segments, visible=visible, need_weights=True).weights
+    rows = visible[:, None].expand(-1, 3, -1)
+    pairs = [(output.pooled, expected.pooler_output)]
+    pairs += [
+        (H[visible], Y[visible]) for H, Y in zip(output.hidden, expected.hidden_states, strict=True)
+    ]
+    return pairs + [(A[rows], Y[rows]) for A, Y in zip(weights, expected.attentions, strict=True)]
+
+
+def errors_of(name, dtype):
+    """El mayor error de una cabeza en cada lote."""
+    theirs = hugging_face(name, dtype)
+    with tempfile.TemporaryDirectory() as folder:
+        theirs.save_pretrained(folder)
+        ours = load_bert(folder)
+    encoder = ours if name == "BertModel" else ours.bert
+    for unpad, inputs in batches().values():
+        encoder.config = replace(encoder.config, unpad=unpad)
+        pairs = list(compared(ours, theirs, name, inputs))
+        assert pairs and all(X.shape == Y.shape for X, Y in pairs)
+        yield max((X - Y).abs().max().item() for X, Y in pairs)
+
+
+@torch.no_grad()
+def print_table():
+    """Imprime el mayor error de cada cabeza y devuelve el de cada precisión."""
+    print(f"{'modelo':<40}" + "".join(f"{name:>17}" for name in batches()))
+    worst = dict.fromkeys(TOLERANCE, 0.0)
+    for name in ARCHITECTURES:
+        for dtype in TOLERANCE:
+            errors = list(errors_of(name, dtype))
+            worst[dtype] = max(worst[dtype], *errors)
+            row = f"{name}, {str(dtype).removeprefix('torch.')}"
+            print(f"{row:<40}" + "".join(f"{error:>17.1e}" for error in errors))
+    for dtype, error in worst.items():
+        print(f"El mayor en {dtype}: {error:.1e} (tolerancia {TOLERANCE[dtype]:.0e})")
+    return worst
+
+
+def test_the_table_is_within_its_tolerances(capsys):
+    for dtype, error in print_table().items():
+        assert 0 < error < TOLERANCE[dtype], dtype
+    assert capsys.readouterr().out.count("\n") == 2 * len(ARCHITECTURES) + 3
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    logging.disable(logging.WARNING)
+    found = print_table()
+    sys.exit(any(error >= TOLERANCE[dtype] for dtype, error in found.items()))
