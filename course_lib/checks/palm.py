@@ -253,6 +253,29 @@ def _frequencies(exponents):
     return angles
 
 
+def _divided_too_late(positions, d, base):
+    return positions[..., None] * base ** -torch.arange(0, d, 2) / d
+
+
+def _whole_width(angles):
+    """Gira con un ángulo por columna, x·cos + (−b, a)·sen, como suele escribirse."""
+
+    def implementation(x, positions, base):
+        a, b = x.chunk(2, -1)
+        theta = angles(positions, x.shape[-1], base)
+        return x * theta.cos() + torch.cat((-b, a), -1) * theta.sin()
+
+    return implementation
+
+
+def _one_angle_per_column(positions, d, base):
+    return positions[..., None] * base ** (-2 * torch.arange(d) / d)
+
+
+def _repeated_as_neighbours(positions, d, base):
+    return _angles(positions, d, base).repeat_interleave(2, -1)
+
+
 def _half_of_the_columns(x, positions, base):
     rotated, same = x.chunk(2, -1)
     if rotated.shape[-1] % 2:
@@ -393,6 +416,50 @@ ROTARY = Exercise(
             "from_the_second_frequency",
             _rotate_with(angles=_frequencies(lambda i, d: -2 * (i + 1) / d)),
             "cuentas las parejas desde 1: la primera, i = 0, gira un radián por posición",
+        ),
+        Misconception(
+            "one_frequency_per_column",
+            _whole_width(_one_angle_per_column),
+            "hay una frecuencia por columna, y las dos columnas de una pareja giran el mismo "
+            "ángulo: son d/2, una por pareja",
+        ),
+        Misconception(
+            "repeated_as_neighbours",
+            _whole_width(_repeated_as_neighbours),
+            "repites cada ángulo en dos columnas vecinas, pero la pareja de una columna está a d/2 "
+            "de ella: se mezclan las dos disposiciones",
+        ),
+        Misconception(
+            "mirrored",
+            _rotate_with(
+                lambda a, b, c, s: (a * c - b.flip(-1) * s, b * c.flip(-1) + (a * s).flip(-1)),
+            ),
+            "emparejas las columnas en espejo, la primera con la última: la i va con la i + d/2",
+        ),
+        Misconception(
+            "frequencies_backwards",
+            _rotate_with(angles=lambda p, d, base: _angles(p, d, base).flip(-1)),
+            "las frecuencias salen en el orden contrario: la primera pareja es la que más gira",
+        ),
+        Misconception(
+            "no_positions",
+            _rotate_with(angles=lambda p, d, base: base ** (-torch.arange(0, d, 2) / d)),
+            "el ángulo no depende de la posición: todas las filas giran lo mismo",
+        ),
+        Misconception(
+            "precedence",
+            _rotate_with(angles=_divided_too_late),
+            "el paréntesis está mal cerrado: la potencia se hace antes que la división, y lo que "
+            "se divide entre d es el exponente",
+        ),
+        Misconception(
+            "only_one_axis",
+            _rotate_with(
+                angles=lambda p, d, base: p[:, None] * base ** (-torch.arange(0, d, 2) / d)
+            ),
+            "funciona cuando `positions` es [t]; si trae más ejes, el nuevo va al final y no en "
+            "segundo lugar",
+            raises=RuntimeError,
         ),
         Misconception(
             "one_frequency",
@@ -536,6 +603,12 @@ LAYOUT = Exercise(
             raises=IndexError,
         ),
         Misconception(
+            "separated_columns",
+            lambda W, heads: torch.cat((W[:, ::2], W[:, 1::2]), 1),
+            "separas columnas pares e impares, y las columnas de W son las de la entrada: las de "
+            "la cabeza son sus filas",
+        ),
+        Misconception(
             "unchanged",
             lambda W, heads: W,
             "no cambia nada: las filas siguen en el orden que llegó",
@@ -664,6 +737,24 @@ def _heads_not_joined(X, W_q, W_k, W_v, W_h, num_heads):
     return H.sum(1) @ W_h[: W_k.shape[1]]
 
 
+def _with_the_library(Q=lambda Q: Q, K=lambda K: K, mask=lambda M: M):
+    """Con `attention`, que da ceros a la fila que no ve nada."""
+
+    def implementation(X, W_q, W_k, W_v, W_h, num_heads):
+        split = Q(_by_heads(X @ W_q, num_heads))
+        shared = (K(X @ W) for W in (W_k, W_v))
+        H = attention(split, *shared, mask=mask(causal_mask(X.shape[1])))
+        return H.transpose(1, 2).flatten(2) @ W_h
+
+    return implementation
+
+
+def _no_transposes(X, W_q, W_k, W_v, W_h, num_heads):
+    Q = (X @ W_q).reshape(len(X), num_heads, X.shape[1], -1)
+    H = attention(Q, (X @ W_k)[:, None], (X @ W_v)[:, None], causal=True)
+    return H.reshape(len(X), X.shape[1], -1) @ W_h
+
+
 MULTI_QUERY = Exercise(
     name="palm.multi_query",
     points=2,
@@ -738,6 +829,33 @@ MULTI_QUERY = Exercise(
             _multi_query_with(_mask_of(lambda M: M.tril(-1))),
             "cada posición se oculta a sí misma, y la primera se queda sin nada que ver: de ahí el "
             "NaN",
+        ),
+        Misconception(
+            "inverted_with_zeros",
+            _with_the_library(K=lambda K: K[:, None], mask=lambda M: ~M),
+            "tapaste lo que se ve: en este curso True marca lo visible",
+        ),
+        Misconception(
+            "not_itself_with_zeros",
+            _with_the_library(K=lambda K: K[:, None], mask=lambda M: M.tril(-1)),
+            "cada posición se oculta a sí misma: la primera se queda sin nada que ver, y da ceros",
+        ),
+        Misconception(
+            "rows_as_heads",
+            _with_the_library(),
+            "a las claves y los valores les falta el eje de las cabezas: tal como están, su lote "
+            "se toma por cabezas, y un texto atiende a otro",
+        ),
+        Misconception(
+            "no_transposes",
+            _no_transposes,
+            "partes y juntas las cabezas sin intercambiar ejes: los números cambian de posición "
+            "dos veces, y no se deshace",
+        ),
+        Misconception(
+            "keys_and_values_swapped",
+            lambda X, W_q, W_k, W_v, *rest: _multi_query(X, W_q, W_v, W_k, *rest),
+            "las claves y los valores están intercambiados",
         ),
         Misconception(
             "view_without_transposing",
@@ -958,6 +1076,23 @@ PARALLEL = Exercise(
             "sumas la x ya normalizada: por la conexión residual pasa la x que entró",
         ),
         Misconception(
+            "no_residual_and_norm_twice",
+            lambda x, norm, attend, network: attend(norm(x)) + network(norm(x)),
+            "falta la conexión residual; y además normalizas dos veces lo mismo",
+        ),
+        Misconception(
+            "normed_residual_and_norm_again",
+            lambda x, norm, attend, network: norm(x) + attend(norm(x)) + network(norm(x)),
+            "sumas la x ya normalizada, y por la conexión residual pasa la x que entró; y además "
+            "normalizas varias veces lo mismo",
+        ),
+        Misconception(
+            "network_of_the_attention_and_norm_twice",
+            lambda x, norm, attend, network: x + attend(norm(x)) + network(attend(norm(x))),
+            "la red lee lo que dio la atención, que además calculas dos veces: las dos leen la x "
+            "normalizada",
+        ),
+        Misconception(
             "norm_after",
             lambda x, norm, attend, network: norm(x + attend(x) + network(x)),
             "normalizas al final, como el modelo de 2017: aquí se normaliza lo que leen las dos "
@@ -1131,6 +1266,16 @@ def _turned_before_splitting(X, cache, W_q, W_k, W_v, num_heads):
     return read(X, cache, W_q, W_k, W_v, num_heads)
 
 
+def _stored_unturned(X, cache, W_q, W_k, W_v, num_heads):
+    H, (_, V) = _read(X, cache, W_q, W_k, W_v, num_heads)
+    return H, (torch.cat((cache[0], X @ W_k), 1), V)
+
+
+def _length_of_the_batch(X, cache, *rest):
+    batch = len(X)
+    return _reading(places=lambda m, t: torch.arange(batch, batch + t))(X, cache, *rest)
+
+
 def _cache_turned_again(K):
     return rotary(K, torch.arange(K.shape[1]))
 
@@ -1194,8 +1339,47 @@ READ = Exercise(
         ),
         Misconception(
             "stored_unturned",
-            _reading(keep=lambda old, new, K, V: (torch.cat((old[0], new[0] * 0), 1), V)),
-            "las claves nuevas quedan en blanco en la caché: se guardan las que usaste",
+            _stored_unturned,
+            "la salida es correcta, pero guardas las claves nuevas sin girar, y la próxima vez "
+            "llegarían así: en la caché van giradas",
+        ),
+        Misconception(
+            "keys_from_zero",
+            _reading(rotate_K=lambda K, positions: rotary(K, positions - positions[0])),
+            "las consultas giran según su lugar en el texto, y las claves nuevas, según su lugar "
+            "en el tramo: las dos cuentan desde el comienzo del texto",
+        ),
+        Misconception(
+            "queries_from_zero",
+            _reading(rotate_Q=lambda Q, positions: rotary(Q, positions - positions[0])),
+            "las claves nuevas giran según su lugar en el texto, y las consultas, según el suyo en "
+            "el tramo: unas y otras cuentan desde el comienzo del texto",
+        ),
+        Misconception(
+            "queries_as_the_last",
+            _reading(rotate_Q=lambda Q, positions: rotary(Q, positions[-1:])),
+            "todas las consultas giran según la última posición: cada una tiene la suya",
+        ),
+        Misconception(
+            "counted_after_joining",
+            _reading(places=lambda m, t: torch.arange(t) + m + t),
+            "cuentas lo guardado cuando lo nuevo ya está dentro, y las posiciones se adelantan: la "
+            "primera nueva sigue a la última que llegó guardada",
+        ),
+        Misconception(
+            "batch_as_length",
+            _length_of_the_batch,
+            "len(K) es el lote: las posiciones guardadas son el eje 1",
+        ),
+        Misconception(
+            "turned_before_transposing",
+            _reading(
+                split=lambda Q, h: Q.unflatten(-1, (h, -1)),
+                rotate_Q=lambda Q, positions: rotary(Q, positions).transpose(1, 2),
+            ),
+            "giras las consultas con las cabezas donde deberían ir las posiciones: rotary espera "
+            "las posiciones en el penúltimo eje",
+            raises=RuntimeError,
         ),
         Misconception(
             "queries_not_turned",
@@ -1470,6 +1654,29 @@ LEFT_PADDING = Exercise(
             "la máscara oculta el relleno, pero no el futuro",
         ),
         Misconception(
+            "ignores_the_padding",
+            _padded_with(
+                lambda c, p, t: c.expand(len(p), t),
+                lambda c, p, t: causal_mask(t).expand(len(p), t, t),
+            ),
+            "no tienes en cuenta el relleno, ni en las posiciones ni en la máscara",
+        ),
+        Misconception(
+            "column_numbers_and_queries",
+            _padded_with(
+                lambda c, p, t: c.expand(len(p), t),
+                lambda c, p, t: causal_mask(t) & (c >= p)[:, :, None],
+            ),
+            "las posiciones son los números de columna, y en la máscara ocultas las preguntas del "
+            "relleno, cuando lo que estorba es que responda",
+        ),
+        Misconception(
+            "mask_of_padding_behind",
+            _padded_with(visible=lambda c, p, t: causal_mask(t) & (c < t - p)[:, None]),
+            "las posiciones son correctas, pero la máscara oculta las últimas columnas, y el "
+            "relleno va delante",
+        ),
+        Misconception(
             "one_row_per_text",
             _padded_with(visible=lambda c, p, t: c >= p),
             "la máscara es una fila por texto: se pide una por consulta, [batch, t, t], que además "
@@ -1542,6 +1749,17 @@ LEFT_PADDING = Exercise(
                 )
             ),
             "devuelves la máscara aditiva, con 0 y −∞; se pide la booleana, True = visible",
+        ),
+        Misconception(
+            "as_integers",
+            _padded_with(visible=lambda c, p, t: _seen(c, p, t).int()),
+            "la máscara son ceros y unos enteros, y se piden valores lógicos: True = visible",
+        ),
+        Misconception(
+            "as_floats",
+            _padded_with(visible=lambda c, p, t: _seen(c, p, t).float()),
+            "la máscara son ceros y unos de punto flotante, y se piden valores lógicos: ¿falta "
+            "dtype=bool?",
         ),
         Misconception(
             "swapped",
@@ -1669,6 +1887,25 @@ def _reads_the_last_one(model, prompt, max_new_tokens):
     return written
 
 
+def _last_of_the_text(model, prompt, max_new_tokens):
+    text, cache = prompt, None
+    for _ in range(max_new_tokens):
+        logits, cache = model(text[:, -1:], torch.tensor([text.shape[1] - 1]), cache)
+        text = torch.cat((text, logits[:, -1:].argmax(-1)), 1)
+    return text[:, prompt.shape[1] :]
+
+
+def _all_the_answers(model, prompt, max_new_tokens):
+    """Lee a continuación lo que el modelo respondió en cada posición, y no solo en la última."""
+    text, tokens, cache = prompt, prompt, None
+    for _ in range(max_new_tokens):
+        positions = torch.arange(text.shape[1] - tokens.shape[1], text.shape[1])
+        logits, cache = model(tokens, positions, cache)
+        tokens = logits.argmax(-1)
+        text = torch.cat((text, tokens[:, -1:]), 1)
+    return text[:, prompt.shape[1] :]
+
+
 def _token_by_token(model, prompt, max_new_tokens):
     """Lee la indicación de uno en uno, y en ese bucle no corre las posiciones."""
     cache = None
@@ -1771,6 +2008,24 @@ DECODE_BUG = Exercise(
             "only_the_last_of_the_prompt",
             _writing(first=lambda prompt: prompt[:, -1:]),
             "de la indicación solo se lee el último token: primero entra entera",
+        ),
+        Misconception(
+            "only_the_last_of_the_prompt_in_its_place",
+            _last_of_the_text,
+            "cada token se lee en su lugar, pero de la indicación solo se lee el último: primero "
+            "entra entera",
+        ),
+        Misconception(
+            "all_the_answers",
+            _all_the_answers,
+            "después de la indicación lees lo que el modelo respondió en todas sus posiciones: de "
+            "cada lectura sale un solo token nuevo, el de la última",
+        ),
+        Misconception(
+            "places_of_everything",
+            _writing(place=lambda start, t, i, t_0: torch.arange(start + t)),
+            "lees un token y das las posiciones de todo el texto: son las de lo que se lee ahora",
+            raises=RuntimeError,
         ),
         Misconception(
             "reads_the_last_one",
@@ -1954,6 +2209,23 @@ PARAMETERS = Exercise(
             "matriz: aquí d_ff es el que llega",
         ),
         Misconception(
+            "the_classic_block",
+            lambda V, d, h, k, f, n: n * (4 * d * d + 2 * d * f) + V * d,
+            "es la cuenta del bloque de 2017: cuatro matrices cuadradas y una red de dos. ¿Qué "
+            "comparten ahora las cabezas, cuánto miden juntas y cuántas matrices tiene SwiGLU?",
+        ),
+        Misconception(
+            "the_classic_block_with_heads",
+            lambda V, d, h, k, f, n: n * (4 * d * h * k + 2 * d * f) + V * d,
+            "es la cuenta de un bloque multicabeza con una red de dos matrices. ¿Qué comparten "
+            "ahora las cabezas, y cuántas matrices tiene SwiGLU?",
+        ),
+        Misconception(
+            "classic_attention",
+            lambda V, d, h, k, f, n: n * (4 * d * d + 3 * d * f) + V * d,
+            "la red está bien; la atención es la de 2017, con cuatro matrices cuadradas",
+        ),
+        Misconception(
             "biases",
             _counting(extra=lambda d, h, k, f: h * k + 2 * k + d + 2 * f + d),
             "cuentas sesgos: PaLM no tiene ninguno",
@@ -2098,6 +2370,17 @@ CACHE = Exercise(
             [_HEADS * _PAIR / 2**20, _PAIR / 2**20],
             "está en MiB: se piden bytes",
         ),
+        Misconception(
+            "in_megabytes",
+            [_HEADS * _PAIR / 1e6, _PAIR / 1e6],
+            "está en megabytes: se piden bytes",
+        ),
+        Misconception(
+            "only_multi_query_halved",
+            [_HEADS * _PAIR, _PAIR // 2],
+            "la primera está bien; en la multiconsulta, un bloque guarda una clave y también un "
+            "valor",
+        ),
     ),
 )
 
@@ -2159,6 +2442,22 @@ MFU = Exercise(
             _utilisation(lambda N: 2 * N, lambda L, H, Q, T: 4 * L * H * Q * T),
             "cuentas solo el paso hacia delante: entrenar es también ir hacia atrás, que cuesta el "
             "doble",
+        ),
+        Misconception(
+            "backward_costs_the_same",
+            _utilisation(lambda N: 4 * N, lambda L, H, Q, T: 8 * L * H * Q * T),
+            "cuentas hacia atrás lo mismo que hacia delante, y cuesta el doble",
+        ),
+        Misconception(
+            "only_backward",
+            _utilisation(lambda N: 4 * N, lambda L, H, Q, T: 12 * L * H * Q * T),
+            "en los parámetros falta una parte: se va hacia delante y hacia atrás. La atención sí "
+            "la cuentas entera",
+        ),
+        Misconception(
+            "one_operation_per_parameter",
+            _utilisation(lambda N: 3 * N),
+            "en los parámetros cuentas una operación: cada uno multiplica y además suma",
         ),
         Misconception(
             "parameters_forward_only",
@@ -2360,6 +2659,17 @@ def _sorted_by_expert(scores, k):
     return best, chosen.sort(-1).values
 
 
+def _first_gate(best, scores):
+    return torch.softmax(best, -1)[:, :1].expand_as(best)
+
+
+def _zero_instead_of_hidden(x, W_router, experts, top_k):
+    scores = x @ W_router
+    kept = torch.zeros_like(scores).scatter(1, *scores.topk(top_k)[::-1])
+    gates = torch.softmax(kept, -1)
+    return sum(gates[:, e, None] * expert(x) for e, expert in enumerate(experts))
+
+
 MIXTURE = Exercise(
     name="palm.mixture",
     points=2,
@@ -2414,6 +2724,22 @@ MIXTURE = Exercise(
             _mixing(gates=lambda best, scores: best / best.sum(-1, keepdim=True)),
             "divides las puntuaciones entre su suma, y pueden ser negativas o anularse: para eso "
             "está la softmax",
+        ),
+        Misconception(
+            "first_gate_for_all",
+            _mixing(gates=_first_gate),
+            "todos los elegidos pesan lo que el primero: cada uno tiene su compuerta",
+        ),
+        Misconception(
+            "averaged_again",
+            _mixing(gates=lambda best, scores: torch.softmax(best, -1) / best.shape[-1]),
+            "divides otra vez entre top_k: las compuertas ya suman 1",
+        ),
+        Misconception(
+            "zero_instead_of_hidden",
+            _zero_instead_of_hidden,
+            "a los no elegidos les pones puntuación 0, y en una softmax un 0 también recibe su "
+            "parte: así trabajan todos",
         ),
         Misconception(
             "sigmoid",
