@@ -21,7 +21,7 @@ class Dense(nn.Linear):
         d_in: ancho de la entrada.
         d_out: ancho de la salida.
 
-    Fuente: Chowdhery et al. (2022), §2 y §5.
+    Fuente: Chowdhery et al. (2022), §2 y §5; capítulo `palm`.
     """
 
     def __init__(self, d_in: int, d_out: int) -> None:

@@ -99,7 +99,8 @@ class SwiGLU(nn.Module):
     Errores:
         ValueError: si un ancho no es positivo.
 
-    Fuente: Shazeer (2020), §2; Chowdhery et al. (2022), §2.
+    Fuente: Shazeer (2020), §2; Chowdhery et al. (2022), §2; ecuación `eq-swiglu` del
+    capítulo `palm`.
     """
 
     def __init__(self, d_model: int, d_ff: int) -> None:

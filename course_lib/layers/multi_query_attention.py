@@ -43,7 +43,7 @@ class MultiQueryAttention(nn.Module):
         ValueError: si los tamaños no concuerdan o una opción no tiene sentido.
 
     Fuente: Shazeer (2019), §3; Ainslie et al. (2023), §2.2, para los grupos; Chowdhery et
-    al. (2022), §2.
+    al. (2022), §2; ecuación `eq-multi-query` del capítulo `palm`.
     """
 
     def __init__(

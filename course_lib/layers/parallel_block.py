@@ -24,7 +24,7 @@ class ParallelBlock(nn.Module):
         dropout, attention_dropout: el de lo que se suma a x, y el de los pesos de atención.
         attention: las demás opciones de `MultiQueryAttention`.
 
-    Fuente: Chowdhery et al. (2022), §2.
+    Fuente: Chowdhery et al. (2022), §2; ecuación `eq-parallel-block` del capítulo `palm`.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class SerialBlock(ParallelBlock):
 
     Argumentos: los de `ParallelBlock`.
 
-    Fuente: Chowdhery et al. (2022), §2.
+    Fuente: Chowdhery et al. (2022), §2; ecuación `eq-parallel-block` del capítulo `palm`.
     """
 
     def __init__(

@@ -161,7 +161,8 @@ class PaLM(nn.Module):
     Argumentos:
         config: los tamaños y la variante.
 
-    Fuente: Chowdhery et al. (2022), §2.
+    Fuente: Chowdhery et al. (2022), §2; ecuaciones `eq-language-model` y `eq-palm-logits` del
+    capítulo `palm`.
     """
 
     def __init__(self, config: PaLMConfig) -> None:
@@ -236,7 +237,10 @@ class PaLM(nn.Module):
         return dense(h * self.config.output_scale, table.weight)
 
     def num_parameters(self, *, norm_scales: bool = True) -> int:
-        """Cuántos parámetros hay; con norm_scales=False, solo las matrices."""
+        """Cuántos parámetros hay; con norm_scales=False, solo las matrices.
+
+        Fuente: ecuación `eq-palm-parameters` del capítulo `palm`.
+        """
         named = self.named_parameters()
         return sum(p.numel() for name, p in named if norm_scales or "norm" not in name)
 

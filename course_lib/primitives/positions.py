@@ -122,7 +122,8 @@ def rotary(
     Errores:
         ValueError: si d no es par, o la disposición no existe.
 
-    Fuente: Su et al. (2021), §3.2.2 y §3.4.2; Chowdhery et al. (2022), §2.
+    Fuente: Su et al. (2021), §3.2.2 y §3.4.2; Chowdhery et al. (2022), §2; ecuaciones
+    `eq-rotary` y `eq-rotary-relative` del capítulo `palm`.
     """
     return rotate(x, *rotary_table(positions, x.shape[-1], base=base, layout=layout), layout=layout)
 
