@@ -1,0 +1,64 @@
+"""Diagrama del ajuste fino: un mismo tronco y cinco cabezas, con la entrada de cada tarea."""
+
+from __future__ import annotations
+
+from book._figures.kit import Box, Figure
+
+SPECIAL = 42  # ancho de «[CLS]» y «[SEP]»
+TASKS = (
+    ("Una frase", ("opinión",), "de $r$, en [CLS]:\nclases"),
+    ("Un par de frases", ("receta", "frase"), "de $r$, en [CLS]:\nclases"),
+    (
+        "Cuatro opciones, una a una",
+        ("receta", "opción"),
+        "de $r$, una nota;\nsoftmax de las 4",
+    ),
+    ("Una pregunta", ("pregunta", "texto"), "de cada $H_t$:\ncomienzo y fin"),
+    ("Cada palabra", ("oración",), "de cada $H_t$:\ncategoría"),
+)
+
+
+def bert_heads() -> Figure:
+    fig = Figure(
+        "bert_heads",
+        title="Cinco tareas, un mismo tronco y cinco cabezas",
+        desc="Cinco filas que atraviesan el mismo BERT. Una frase: [CLS] opinión [SEP], todo del "
+        "segmento 0; la cabeza lee el resumen r. Un par: [CLS] receta [SEP] frase [SEP], con la "
+        "segunda en el segmento 1; la cabeza lee r. Cuatro opciones, una a una de receta y "
+        "opción; cada r da una nota. Una pregunta y un texto: cada token del texto da una nota de "
+        "comienzo y otra de fin. Una oración: cada token da una categoría.",
+        height=540,
+    )
+    pitch, top = 108, 12
+    trunk = fig.op(258, 32, 50, 496, "", role="weight", heavy=True)
+    for i, letter in enumerate("BERT"):
+        fig.text(trunk.cx, trunk.cy + 30 * (i - 1.5), letter, bold=True)
+    for i, (name, parts, head) in enumerate(TASKS):
+        y = top + pitch * i
+        fig.text(4, y, name, anchor="start", bold=True)
+        last = _reading(fig, 4, y + 30, parts)
+        fig.arrow(last.e, (trunk.x, last.cy))
+        box = fig.op(336, last.cy - 24, 140, 48, head, role="output", heavy=True, size=fig.small)
+        fig.arrow((trunk.right, last.cy), box.w_)
+    return fig
+
+
+def _reading(fig: Figure, x: float, y: float, parts: tuple[str, ...]) -> Box:
+    """Una entrada: «[CLS] primera [SEP] segunda [SEP]», con sus segmentos debajo."""
+    wide = 236 - SPECIAL * (1 + len(parts))
+    box = fig.op(x, y, SPECIAL, 32, "[CLS]", role="input", size=fig.small, radius=4)
+    start = x
+    for segment, part in enumerate(parts):
+        width = wide * len(part) / len("".join(parts))
+        box = fig.op(box.right, y, width, 32, part, role="input", size=fig.small, radius=4)
+        box = fig.op(box.right, y, SPECIAL, 32, "[SEP]", role="input", size=fig.small, radius=4)
+        low = y + 40
+        fig.line(
+            (start + 2, low - 4), (start + 2, low), (box.right - 2, low), (box.right - 2, low - 4)
+        )
+        fig.text((start + box.right) / 2, low + 12, f"segmento {segment}", size=fig.small)
+        start = box.right
+    return box
+
+
+FIGURES = (bert_heads,)
