@@ -1,9 +1,16 @@
 """Carpetas de Hugging Face: lo que falta, sobra o no se admite se dice con su nombre."""
 
+import contextlib
+import functools
 import json
+import pickle
+import tempfile
+from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch.testing import assert_close
 
@@ -169,8 +176,32 @@ class Intruder:
         return exec, ("raise SystemExit('se ejecutó')",)
 
 
-def test_a_pickle_with_code_is_not_run(tmp_path):
-    write(tmp_path, {"intruder": Intruder()}, file="pytorch_model.bin")
+@pytest.mark.parametrize("older", [False, True], ids=["zip", "older"])
+@pytest.mark.parametrize(
+    "inside",
+    [
+        Intruder(),
+        {"intruder": Intruder()},
+        {"a": torch.zeros(2), "b": [Intruder()]},
+        {Intruder(): torch.zeros(2)},
+        functools.partial(exec, "raise SystemExit('se ejecutó')"),
+        torch.nn.Linear(2, 2),
+    ],
+    ids=["alone", "value", "nested", "key", "partial", "module"],
+)
+def test_a_pickle_with_code_is_not_run(tmp_path, inside, older):
+    write(tmp_path, {})
+    (tmp_path / "model.safetensors").unlink()
+    file = tmp_path / "pytorch_model.bin"
+    torch.save(inside, file, _use_new_zipfile_serialization=not older)
+    with pytest.raises(ValueError, match="no es un archivo de tensores"):
+        PretrainedFolder(tmp_path)
+
+
+def test_a_bare_pickle_is_not_run(tmp_path):
+    write(tmp_path, {})
+    (tmp_path / "model.safetensors").unlink()
+    (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps(Intruder(), protocol=2))
     with pytest.raises(ValueError, match="no es un archivo de tensores"):
         PretrainedFolder(tmp_path)
 
@@ -182,7 +213,55 @@ def test_a_damaged_file_is_named(tmp_path):
         PretrainedFolder(tmp_path)
 
 
-@pytest.mark.parametrize("inside", [[torch.zeros(2)], 3, {"model": {"a": torch.zeros(2)}}], ids=str)
+@settings(max_examples=40, deadline=None)
+@given(
+    file=st.sampled_from(["model.safetensors", "pytorch_model.bin"]),
+    changes=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=5),
+    kept=st.floats(0.05, 1.0),
+)
+def test_a_damaged_file_never_fails_in_another_way(file, changes, kept):
+    """Bytes cambiados al azar, o el archivo cortado: se lee, o un ValueError."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        write(folder, {"a": torch.zeros(3), "b": torch.ones(2, 2)}, file=file)
+        content = bytearray((folder / file).read_bytes())
+        for place, byte in changes:
+            content[int(place * len(content))] = byte
+        (folder / file).write_bytes(content[: int(kept * len(content))])
+        with contextlib.suppress(ValueError):
+            PretrainedFolder(folder)
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError(7), OSError(22, "Invalid argument"), AttributeError("x"), MemoryError()]
+)
+def test_whatever_the_reader_says_of_a_damaged_file_its_name_is_given(tmp_path, monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    write(tmp_path, file="pytorch_model.bin")
+    monkeypatch.setattr(torch, "load", fail)
+    with pytest.raises(ValueError, match=r"pytorch_model\.bin no es un archivo de tensores"):
+        PretrainedFolder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda X: X.long(), lambda X: X.to_sparse(), lambda X: X.to("meta"), lambda X: X.bool()],
+    ids=["integers", "sparse", "meta", "booleans"],
+)
+def test_a_tensor_without_real_numbers_is_named(tmp_path, change):
+    weights, name = tensors(), "transformer.word_emb.emb_layers.0.weight"
+    write(tmp_path, weights | {name: change(weights[name])}, file="pytorch_model.bin")
+    with pytest.raises(ValueError, match=f"«{name}»: se esperaban números reales"):
+        load_transformer_xl(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [[torch.zeros(2)], 3, {"model": {"a": torch.zeros(2)}}, {1: torch.zeros(2)}],
+    ids=str,
+)
 def test_a_checkpoint_of_training_is_not_a_folder_of_weights(tmp_path, inside):
     write(tmp_path, inside, file="pytorch_model.bin")
     with pytest.raises(ValueError, match="se esperaban tensores con nombre, los de state_dict"):

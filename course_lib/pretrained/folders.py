@@ -3,11 +3,9 @@
 import json
 import re
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -60,7 +58,7 @@ class PretrainedFolder:
         """Da el tensor que lleva ese nombre.
 
         Errores:
-            ValueError: si falta o no tiene esa forma; lo nombra.
+            ValueError: si falta, no tiene esa forma o no es de números reales; lo nombra.
         """
         if name not in self.tensors:
             raise ValueError(
@@ -72,6 +70,11 @@ class PretrainedFolder:
             raise ValueError(
                 f"El tensor «{name}»: se esperaba la forma {shape}, según {CONFIG}, y llegó "
                 f"{tuple(tensor.shape)}."
+            )
+        if not tensor.is_floating_point() or tensor.layout != torch.strided or tensor.is_meta:
+            raise ValueError(
+                f"El tensor «{name}»: se esperaban números reales, todos guardados, y llegó un "
+                f"tensor {tensor.dtype}, {tensor.layout}, en {tensor.device}. ¿Está cuantizado?"
             )
         self.taken.add(name)
         return tensor
@@ -124,12 +127,17 @@ def _tensors(file):
         if file.suffix == ".safetensors":
             return load_file(file)
         tensors = torch.load(file, map_location="cpu", weights_only=True)
-    except (SafetensorError, UnpicklingError, RuntimeError, EOFError) as error:
+    except Exception as error:  # un archivo dañado falla de muchas maneras (KeyError, OSError…)
         reason = str(error).partition("\n")[0]
         raise ValueError(f"{file} no es un archivo de tensores: {reason}") from error
-    if not isinstance(tensors, dict) or not all(isinstance(X, Tensor) for X in tensors.values()):
+    if not isinstance(tensors, dict) or not all(map(_is_entry, tensors.items())):
         raise ValueError(
             f"{file}: se esperaban tensores con nombre, los de state_dict(), y llegó otra cosa. "
             "¿Es un punto de control de entrenamiento, con los pesos dentro?"
         )
     return tensors
+
+
+def _is_entry(item: tuple[Any, Any]) -> bool:
+    name, tensor = item
+    return isinstance(name, str) and isinstance(tensor, Tensor)
