@@ -83,7 +83,7 @@ SWIGLU = Exercise(
         Misconception(
             "relu",
             _gated_by(lambda gate, up: F.relu(gate) * up),
-            "la compuerta usa ReLU, y esa red es ReGLU: Swish es otra función, suave",
+            "la compuerta usa ReLU, que corta en seco: Swish es otra función, suave",
         ),
         Misconception(
             "gelu",
@@ -115,7 +115,7 @@ SWIGLU = Exercise(
         Misconception(
             "hard",
             _gated_by(lambda gate, up: F.hardswish(gate) * up),
-            "hardswish es Swish por tramos rectos, una aproximación para teléfonos: aquí la "
+            "`hardswish` es Swish por tramos rectos, una aproximación para teléfonos: aquí la "
             "sigmoide es la de verdad",
         ),
         Misconception(
@@ -1377,7 +1377,7 @@ READ = Exercise(
                 split=lambda Q, h: Q.unflatten(-1, (h, -1)),
                 rotate_Q=lambda Q, positions: rotary(Q, positions).transpose(1, 2),
             ),
-            "giras las consultas con las cabezas donde deberían ir las posiciones: rotary espera "
+            "giras las consultas con las cabezas donde deberían ir las posiciones: `rotary` espera "
             "las posiciones en el penúltimo eje",
             raises=RuntimeError,
         ),
@@ -2046,7 +2046,7 @@ DECODE_BUG = Exercise(
         Misconception(
             "least_probable",
             _writing(choose=lambda logits: logits[:, -1:].argmin(-1)),
-            "eliges el menos probable: ¿argmin?",
+            "eliges el menos probable: revisa qué extremo buscas",
         ),
         Misconception(
             "first_row_for_all",
@@ -2071,12 +2071,12 @@ DECODE_BUG = Exercise(
         Misconception(
             "third_axis",
             lambda model, prompt, n: _write(model, prompt, n)[:, None],
-            "sobra un eje: lo escrito es [batch, max_new_tokens]. ¿cat o stack?",
+            "sobra un eje: lo escrito es [batch, max_new_tokens]. ¿`cat` o `stack`?",
         ),
         Misconception(
             "as_a_list",
             lambda model, prompt, n: list(_write(model, prompt, n).split(1, 1)),
-            "devuelves una lista de columnas: únelas en un solo tensor",
+            "devuelves una lista de columnas: se pide un solo tensor",
         ),
     ),
 )
@@ -2373,7 +2373,7 @@ CACHE = Exercise(
         Misconception(
             "in_megabytes",
             [_HEADS * _PAIR / 1e6, _PAIR / 1e6],
-            "está en megabytes: se piden bytes",
+            "está en millones de bytes: se piden bytes",
         ),
         Misconception(
             "only_multi_query_halved",
