@@ -52,8 +52,8 @@ def _join(first, second, class_id, separator_id, max_length):
 
 
 def _join_call(student, first, second, class_id, separator_id, max_length):
-    joined = direct_call(student, first, second, class_id, separator_id, max_length)
-    return {f"{len(first)} y {len(second)} tokens, max_length={max_length}": joined}
+    where = f"{len(first)} y {len(second)} tokens, max_length={max_length}"
+    return {where: direct_call(student, first, second, class_id, separator_id, max_length)}
 
 
 def _join_cases(rng):
@@ -93,6 +93,16 @@ def _from_the_front(first, second, room):
 def _whole_then_cut(first, second, class_id, separator_id, max_length):
     both = _assembled(first, second, class_id, separator_id)
     return tuple(part[:max_length] for part in both)
+
+
+def _cut_and_closed(first, second, class_id, separator_id, max_length):
+    ids, segments = _whole_then_cut(first, second, class_id, separator_id, max_length)
+    return [*ids[:-1], separator_id], segments
+
+
+def _half_if_needed(a, b, room):
+    fits = len(a) + len(b) <= room
+    return (a, b) if fits else (a[: room // 2], b[: room // 2])
 
 
 def _only_the_second(a, b, room):
@@ -177,6 +187,17 @@ JOIN_PAIR = Exercise(
             "[SEP] y siempre paga la segunda frase. Recorta las frases antes de armarla",
         ),
         Misconception(
+            "cut_and_closed",
+            _cut_and_closed,
+            "cortas la secuencia ya armada y le pones un [SEP] al final: siempre paga la segunda "
+            "frase, aunque la larga sea la primera. Recorta antes de armar",
+        ),
+        Misconception(
+            "not_cut",
+            _join_with(lambda a, b, room: (a, b)),
+            "falta recortar: si el par no cabe, la secuencia sale más larga que max_length",
+        ),
+        Misconception(
             "only_the_second",
             _join_with(_only_the_second),
             "siempre recortas la segunda frase, aunque la larga sea la primera",
@@ -191,6 +212,12 @@ JOIN_PAIR = Exercise(
             _join_with(lambda a, b, room: (a[: room // 2], b[: room // 2])),
             "a cada frase le das la mitad del lugar, y si una es corta se desperdicia el que le "
             "sobra",
+        ),
+        Misconception(
+            "half_if_needed",
+            _join_with(_half_if_needed),
+            "cuando no caben, le das a cada frase la mitad del lugar, y si una es corta se "
+            "desperdicia el que le sobra",
         ),
         Misconception(
             "first_yields_on_ties",
@@ -391,6 +418,10 @@ def _norm_over(dims, unbiased=False, inside=True):
     return norm
 
 
+def _rms(x, shape, gain, shift, eps):
+    return gain * x / (x.square().mean(-1, keepdim=True) + eps).sqrt() + shift
+
+
 def _norm_of_each(token_ids, segment_ids, E, P, S, gain, shift, eps):
     parts = E[token_ids], P[: token_ids.shape[1]], S[segment_ids]
     return sum(F.layer_norm(x, x.shape[-1:], gain, shift, eps) for x in parts)
@@ -480,8 +511,20 @@ EMBEDDINGS = Exercise(
         Misconception(
             "unbiased",
             _embed_with(norm=_norm_over(-1, unbiased=True)),
-            "divides la varianza entre d − 1, que es lo que hacen var y std si no se les dice otra "
-            "cosa; aquí se divide entre d",
+            "divides la varianza entre d − 1, que es lo que hace torch si no se le dice otra cosa; "
+            "aquí se divide entre d",
+        ),
+        Misconception(
+            "std",
+            _embed_with(norm=_norm_over(-1, unbiased=True, inside=False)),
+            "usas std y le sumas ε: std divide entre d − 1, y ε va dentro de la raíz, con la "
+            "varianza",
+        ),
+        Misconception(
+            "rms",
+            _embed_with(norm=_rms),
+            "no restas la media: eso es la normalización por la raíz del cuadrado medio, la de "
+            "otros modelos",
         ),
         Misconception(
             "norm_over_positions",
@@ -564,13 +607,6 @@ EMBEDDINGS = Exercise(
             _sum_with(lambda t, s, E, P, S: (E[t], P[: t.shape[1]], S[1 - s])),
             "intercambias los dos segmentos: el 0 es la fila 0",
         ),
-        Misconception(
-            "the_whole_table",
-            _sum_with(lambda t, s, E, P, S: (E[t], P, S[s])),
-            "sumas la tabla de posiciones entera, que tiene más filas que la secuencia: usa una "
-            "por token",
-            raises=RuntimeError,
-        ),
     ),
 )
 
@@ -645,6 +681,23 @@ PARAMETERS = Exercise(
                 attention_bias=False, network=lambda d, f: 2 * d * f, pooler=lambda d: d * d
             ),
             "faltan los sesgos de todas las capas lineales",
+        ),
+        Misconception(
+            "only_matrices",
+            _count_with(
+                attention_bias=False,
+                network=lambda d, f: 2 * d * f,
+                pooler=lambda d: d * d,
+                norms=0,
+                embedding_norm=0,
+            ),
+            "cuentas solo las matrices: faltan los sesgos y las normalizaciones",
+        ),
+        Misconception(
+            "always_four_times_wider",
+            _count_with(network=lambda d, f: 8 * d * d + 5 * d),
+            "das por hecho que la red prealimentada es cuatro veces más ancha que el modelo: mide "
+            "d_ff",
         ),
         Misconception(
             "no_attention_biases",
@@ -736,7 +789,7 @@ PARAMETERS = Exercise(
         Misconception(
             "always_two_segments",
             _count_with(tables=lambda V, T, S, d: (V + T + 2) * d),
-            "la tabla de los segmentos tiene las filas que diga segments, que no siempre son dos",
+            "la tabla de los segmentos tiene las filas que se piden, que no siempre son dos",
         ),
         Misconception(
             "no_positions",
@@ -979,6 +1032,11 @@ CHOOSE = Exercise(
             "redondeas hacia abajo; es al entero más cercano",
         ),
         Misconception(
+            "floor_without_minimum",
+            _counting(lambda real, ordinary, t: int(0.15 * real)),
+            "redondeas hacia abajo, y en las secuencias muy cortas no eliges ninguno",
+        ),
+        Misconception(
             "ceil",
             _counting(lambda real, ordinary, t: max(1, math.ceil(0.15 * real))),
             "redondeas hacia arriba; es al entero más cercano",
@@ -1136,6 +1194,13 @@ def _in_place(token_ids, chosen, draw, others, mask_id):
     return token_ids, labels
 
 
+def _labels_are_the_input(token_ids, chosen, draw, others, mask_id):
+    labels = token_ids
+    labels[~chosen] = IGNORED
+    masked = torch.where(chosen & (draw < 0.9), others, token_ids)
+    return torch.where(chosen & (draw < 0.8), mask_id, masked), labels
+
+
 def _random_everywhere(token_ids, chosen, draw, others, mask_id):
     masked = torch.where(chosen & (draw < 0.8), mask_id, token_ids)
     masked = torch.where((draw >= 0.8) & (draw < 0.9), others, masked)
@@ -1199,6 +1264,11 @@ MASKING_BUG = Exercise(
             "al final el de los que se quedan",
         ),
         Misconception(
+            "random_at_the_end",
+            _mask_with(is_random=lambda draw: draw > 0.9),
+            "los tokens al azar no son los que pasan de 0.9: ese tramo es el de los que se quedan",
+        ),
+        Misconception(
             "tenth_of_the_rest",
             _mask_with(is_random=lambda draw: (draw >= 0.8) & (draw < 0.82)),
             "tomas una décima parte de los que quedan después de [MASK]: sería un 2 %. El 10 % es "
@@ -1237,6 +1307,17 @@ MASKING_BUG = Exercise(
                 labels=lambda ids, chosen, m: torch.where(m == mask_id, ids, IGNORED)
             )(ids, chosen, draw, others, mask_id),
             "solo pides la respuesta donde hay un [MASK]: cuentan todos los elegidos",
+        ),
+        Misconception(
+            "nothing_hidden",
+            lambda ids, chosen, *rest: (ids.clone(), torch.where(chosen, ids, IGNORED)),
+            "las etiquetas son buenas, pero no cambias ningún token: el modelo vería la respuesta",
+        ),
+        Misconception(
+            "labels_are_the_input",
+            _labels_are_the_input,
+            "las etiquetas y el lote son el mismo tensor: al escribir −100 en uno lo escribes en "
+            "el otro, y el modelo lo lee",
         ),
         Misconception(
             "labels_inverted",
@@ -1407,6 +1488,16 @@ PREDICT = Exercise(
             "vocabulario",
         ),
         Misconception(
+            "direct",
+            lambda H, chosen, W, b, gain, shift, eps, E, c: H[chosen] @ E.T + c,
+            "vas del vector al vocabulario directamente: faltan la capa, GELU y la normalización",
+        ),
+        Misconception(
+            "linear",
+            _predict_with(transform=lambda h, W, b: h @ W + b, norm=lambda x, *rest: x),
+            "faltan GELU y la normalización: así, la capa y la tabla serían una sola matriz",
+        ),
+        Misconception(
             "no_transform_bias",
             _predict_with(transform=lambda h, W, b: F.gelu(h @ W)),
             "falta el sesgo b de la capa",
@@ -1453,6 +1544,18 @@ PREDICT = Exercise(
             "no usas la ε que llega, sino la de torch",
         ),
         Misconception(
+            "unbiased",
+            _predict_with(norm=_norm_over(-1, unbiased=True)),
+            "divides la varianza entre d − 1, que es lo que hace torch si no se le dice otra cosa; "
+            "aquí se divide entre d",
+        ),
+        Misconception(
+            "std",
+            _predict_with(norm=_norm_over(-1, unbiased=True, inside=False)),
+            "usas std y le sumas ε: std divide entre d − 1, y ε va dentro de la raíz, con la "
+            "varianza",
+        ),
+        Misconception(
             "no_output_bias",
             _predict_with(decode=lambda x, E, c: x @ E.T),
             "falta el sesgo c, uno por palabra: lo frecuente que es cada una",
@@ -1476,12 +1579,6 @@ PREDICT = Exercise(
             "log_probabilities",
             _predict_with(decode=lambda x, E, c: torch.log_softmax(x @ E.T + c, dim=-1)),
             "devuelves logaritmos de probabilidades; se piden los logits",
-        ),
-        Misconception(
-            "not_transposed",
-            _predict_with(decode=lambda x, E, c: x @ E + c),
-            "multiplicas por E, que lleva del vocabulario al ancho d; aquí se va al revés",
-            raises=RuntimeError,
         ),
         Misconception(
             "every_position",
@@ -1585,6 +1682,17 @@ def _small_number_added(logits, labels):
     return -(chance + 1e-9).log().mean()
 
 
+def _clamped(logits, labels):
+    kept = labels != IGNORED
+    chance = logits[kept].softmax(-1).gather(-1, labels[kept][:, None])
+    return -chance.clamp(min=1e-12).log().mean()
+
+
+def _probability(logits, labels):
+    kept = labels != IGNORED
+    return -logits[kept].softmax(-1).gather(-1, labels[kept][:, None]).mean()
+
+
 def _log_of_the_mean(logits, labels):
     return -_nll(logits, labels)[labels != IGNORED].neg().logsumexp(0) + math.log(
         int((labels != IGNORED).sum())
@@ -1682,12 +1790,6 @@ MASKED_LOSS = Exercise(
             "ejes: mezcla palabras y posiciones",
         ),
         Misconception(
-            "not_moved",
-            lambda logits, labels: F.cross_entropy(logits, labels),
-            "cross_entropy quiere las clases en el eje 1, y aquí están en el último",
-            raises=RuntimeError,
-        ),
-        Misconception(
             "exponential_overflows",
             _naive,
             "la fórmula es buena, pero la exponencial de un logit grande no cabe: resta antes el "
@@ -1704,6 +1806,17 @@ MASKED_LOSS = Exercise(
             _small_number_added,
             "sumas un número pequeño para que el logaritmo no sea infinito, y cambias la pérdida: "
             "hay una manera exacta",
+        ),
+        Misconception(
+            "clamped",
+            _clamped,
+            "recortas las probabilidades diminutas para que el logaritmo no sea infinito, y "
+            "cambias la pérdida: hay una manera exacta",
+        ),
+        Misconception(
+            "probability",
+            _probability,
+            "promedias la probabilidad: falta el logaritmo",
         ),
         Misconception(
             "log_of_the_mean",
@@ -1903,7 +2016,7 @@ OPTIONS = Exercise(
         Misconception(
             "not_flattened",
             _not_flattened,
-            "read solo lee secuencias, [filas, t]: cada opción es una fila más del lote",
+            "BERT solo lee secuencias, [filas, t]: cada opción es una fila más del lote",
             raises=ValueError,
         ),
         Misconception(
@@ -2149,14 +2262,14 @@ BEST_SPAN = Exercise(
             _span_with(
                 lambda i, j, inside, longest, candidates: (j >= i) & (j <= i + longest) & inside
             ),
-            "permites un tramo de longest + 1 tokens: el de i a j mide uno más que su resta",
+            "permites un tramo con un token de más: el de i a j mide uno más que su resta",
         ),
         Misconception(
             "one_shorter",
             _span_with(
                 lambda i, j, inside, longest, candidates: (j >= i) & (j < i + longest - 1) & inside
             ),
-            "el tramo más largo que permites mide longest − 1 tokens: el de i a j mide uno más que "
+            "prohíbes los tramos del largo máximo, que se permiten: el de i a j mide uno más que "
             "su resta",
         ),
         Misconception(
@@ -2192,6 +2305,11 @@ BEST_SPAN = Exercise(
             "valen los candidatos",
         ),
         Misconception(
+            "only_the_order",
+            _span_with(lambda i, j, inside, longest, candidates: j >= i),
+            "solo cuidas que el fin no caiga antes del comienzo: faltan el largo y los candidatos",
+        ),
+        Misconception(
             "start_anywhere",
             _span_with(
                 lambda i, j, inside, longest, candidates: (
@@ -2216,7 +2334,7 @@ BEST_SPAN = Exercise(
                     (j >= i) & (j < i + longest) & ~candidates[:, :, None] & ~candidates[:, None, :]
                 )
             ),
-            "buscas la respuesta donde no puede estar: candidates vale True donde sí",
+            "buscas la respuesta donde no puede estar: la máscara vale True donde sí",
         ),
         Misconception(
             "filled_with_zeros",
@@ -2342,8 +2460,8 @@ def _labels_cases(rng):
 
 
 def _labels_call(student, pieces, tags):
-    labels = direct_call(student, pieces, tags)
-    return {" ".join(pieces): labels}
+    where = " ".join(pieces)
+    return {where: direct_call(student, pieces, tags)}
 
 
 def _labels_with(
@@ -2382,6 +2500,11 @@ def _last_piece(pieces, tags):
         after = pieces[number + 1]
         labels.append(IGNORED if after.startswith("##") else tag)
     return labels
+
+
+def _zero_on_padding(pieces, tags):
+    labels = _labels(pieces, tags)
+    return [0 if piece == "[PAD]" else label for piece, label in zip(pieces, labels, strict=True)]
 
 
 def _only_whole_words(pieces, tags):
@@ -2456,6 +2579,11 @@ TAGS = Exercise(
             "marcas con 0 lo que no cuenta, y 0 es una etiqueta como otra",
         ),
         Misconception(
+            "zero_on_padding",
+            _zero_on_padding,
+            "pones 0 en el relleno, y 0 es una etiqueta como otra",
+        ),
+        Misconception(
             "minus_one",
             _labels_with(ignored=-1),
             "marcas con −1 lo que no cuenta; el enunciado, como torch, usa −100",
@@ -2526,8 +2654,8 @@ TAGS = Exercise(
         Misconception(
             "empties_the_tags",
             _empties_the_tags,
-            "el resultado es correcto, pero vacías la lista de etiquetas que te dieron: recórrela "
-            "sin quitarle nada",
+            "el resultado es correcto, pero vacías la lista de etiquetas que te dieron: recorre "
+            "la lista sin quitarle nada",
         ),
     ),
 )
@@ -2579,7 +2707,7 @@ FEATURES = Exercise(
                 second_to_last=lambda hidden: hidden[1],
                 last_four=lambda hidden: torch.cat(hidden[:4], -1),
             ),
-            "cuentas desde abajo: hidden empieza con las incrustaciones, y la última capa es la "
+            "cuentas desde abajo: la lista empieza con las incrustaciones, y la última capa es la "
             "del final",
         ),
         Misconception(
@@ -2605,7 +2733,7 @@ FEATURES = Exercise(
         Misconception(
             "embeddings_in_the_sum",
             _features_with(sum=lambda hidden: torch.stack(hidden).sum(0)),
-            "en la suma entran también las incrustaciones: hidden[0] no es la salida de ningún "
+            "en la suma entran también las incrustaciones: la primera de la lista no es la salida de ningún "
             "bloque",
         ),
         Misconception(
