@@ -207,6 +207,15 @@ def test_masked_batches_are_found_again_at_any_position():
     assert not all(map(same, stream, other)), "otra semilla, otros huecos"
 
 
+def test_neighbouring_seeds_are_not_the_same_holes_one_batch_later():
+    """Sumar la semilla y el número del lote daría a la semilla 1 los huecos de la 0, corridos."""
+    row = ([2, *range(5, 13), 3], [0] * 10, 0)
+    one = TokenBatches([row] * 8, batch_size=8)
+    masks = [MaskedBatches(one, Masking(VOCABULARY), seed=seed) for seed in (0, 1)]
+    drawn = [[str(b[0].tolist()) for b in itertools.islice(m.stream(), 6)] for m in masks]
+    assert len({*drawn[0], *drawn[1]}) == 12
+
+
 def test_each_batch_keeps_its_fields_and_hides_the_words():
     masks = batches()
     assert len(masks) == 3
