@@ -1,4 +1,4 @@
-"""Cinco tareas supervisadas sobre el corpus de recetas: texto y etiqueta, sin tokenizar.
+"""Cinco tareas supervisadas sobre el corpus de recetas: texto y etiqueta, antes de partirlo en tokens.
 
 =================== ============================== ==========================================
 función             pregunta                       etiqueta

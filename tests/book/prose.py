@@ -56,7 +56,10 @@ ROLE_TARGET = re.compile(r"^(.*?)\s*<[^<>]*>$", re.S)
 # terminal.py traduce los mensajes de Typer: los originales están en inglés.
 CORPUS = {
     "course_lib/terminal.py",
-    *(f"course_lib/data/{name}.py" for name in ("_lexicon", "_methods", "_opinions", "_grammar")),
+    *(
+        f"course_lib/data/{name}.py"
+        for name in ("_lexicon", "_methods", "_opinions", "_grammar", "_tasks")
+    ),
 }
 # Textos que no son prosa: patrones de einops, expresiones regulares, marcado y SQL.
 MACHINE = re.compile(r"->|\\|<\w+ |xmlns|0x|^\s*(SELECT|CREATE|INSERT)\b")
