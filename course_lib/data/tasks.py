@@ -1,4 +1,4 @@
-"""Cinco tareas supervisadas sobre el corpus de recetas: texto y etiqueta, antes de partirlo en tokens.
+"""Cinco tareas supervisadas sobre el corpus de recetas: textos sin partir, con su etiqueta.
 
 =================== ============================== ==========================================
 función             pregunta                       etiqueta
