@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-CHAPTERS = {"translator": "figures", "universal_transformer": "scores", "transformer_xl": "figures"}
+CHAPTERS = {
+    "fine_tuning": "figures",
+    "translator": "figures",
+    "universal_transformer": "scores",
+    "transformer_xl": "figures",
+    "palm": "figures",
+}
 
 
 @pytest.fixture
@@ -23,7 +29,9 @@ def test_the_measured_cells_define_all_they_use(measured, topic):
     tree = ast.parse("\n".join(measured(topic)))
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     known = {node.id for node in names if isinstance(node.ctx, ast.Store)} | set(dir(builtins))
-    known |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    known |= {
+        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
     known |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     known |= {alias.asname or alias.name for n in ast.walk(tree) for alias in imports(n)} | {"SEED"}
     assert {node.id for node in names} <= known
