@@ -2733,8 +2733,8 @@ FEATURES = Exercise(
         Misconception(
             "embeddings_in_the_sum",
             _features_with(sum=lambda hidden: torch.stack(hidden).sum(0)),
-            "en la suma entran también las incrustaciones: la primera de la lista no es la salida de ningún "
-            "bloque",
+            "en la suma entran también las incrustaciones: la primera de la lista no es la salida "
+            "de ningún bloque",
         ),
         Misconception(
             "last_not_in_the_sum",
