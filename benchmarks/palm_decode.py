@@ -3,7 +3,7 @@
 El rival es `CohereForCausalLM.generate` de transformers con los mismos pesos: Cohere es, con estas
 opciones, el mismo modelo (bloques en paralelo, SwiGLU, un solo par de claves y valores, giros, sin
 sesgos y una sola tabla). Los dos leen las mismas indicaciones, de 16 tokens, y escriben de forma
-voraz la misma cantidad de tokens; antes de medir se comparan, uno por uno.
+voraz la misma cantidad de tokens, en modo de inferencia; antes de medir se comparan, uno por uno.
 
 El tiempo es el de escribirlo todo, con la lectura de la indicación. Del límite de la máquina cuenta
 lo que no se puede evitar: leer todos los pesos una vez por token escrito, con la rapidez a la que
@@ -22,7 +22,7 @@ SIZES = {  # vocabulario, d_model, cabezas, bloques
     "pequeño": (1000, 256, 4, 4),
     "125 M": (32_000, 768, 12, 12),
 }
-CASES = (("pequeño", 1, 32), ("pequeño", 8, 32), ("125 M", 1, 8), ("125 M", 8, 8))
+CASES = tuple((size, batch, 32) for size in SIZES for batch in (1, 8))
 
 
 def run(device: str) -> list[dict]:
@@ -44,6 +44,7 @@ def write(size: str, batch: int, new_tokens: int, device: str) -> dict:
     prompt = torch.randint(SIZES[size][0], (batch, PROMPT), device=device)
     visible = torch.ones_like(prompt)
 
+    @torch.inference_mode()
     def generate():
         limits = {"max_new_tokens": new_tokens, "min_new_tokens": new_tokens}
         found = theirs.generate(prompt, attention_mask=visible, do_sample=False, **limits)
