@@ -4,9 +4,9 @@ import math
 
 import torch
 from einops import rearrange
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.grading.observation import Observer
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.key_value_store import hard_lookup, soft_lookup
 from course_lib.primitives.softmax import soft_argmax
@@ -18,7 +18,7 @@ def _normal(rng, *shape):
     return torch.randn(*shape, generator=rng)
 
 
-class _ProductCounter(TorchDispatchMode):
+class _ProductCounter(Observer):
     """Cuenta los productos de matrices y guarda el tamaño del mayor tensor nuevo."""
 
     PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot"})
@@ -27,19 +27,9 @@ class _ProductCounter(TorchDispatchMode):
         super().__init__()
         self.count, self.largest = 0, 0
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        if func.overloadpacket.__name__ in self.PRODUCTS:
-            self.count += 1
-        if isinstance(out, torch.Tensor) and not _is_view_of(out, args):
-            self.largest = max(self.largest, out.numel())
-        return out
-
-
-def _is_view_of(out, args):
-    """Dice si el resultado comparte memoria con una entrada: una vista no ocupa nada."""
-    inputs = (x for x in args if isinstance(x, torch.Tensor))
-    return any(out.untyped_storage().data_ptr() == x.untyped_storage().data_ptr() for x in inputs)
+    def note(self, name, size):
+        self.count += name in self.PRODUCTS
+        self.largest = max(self.largest, size)
 
 
 # 1 · hard_lookup

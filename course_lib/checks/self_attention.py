@@ -331,6 +331,11 @@ _HIDDEN_FUTURE = "cada palabra ve las anteriores y a sí misma"
 
 CAUSAL = Exercise(
     name="self_attention.causal",
+    answers=(
+        "course_lib.primitives.attention.attention",
+        "course_lib.primitives.attention.attention_weights",
+        "course_lib.primitives.softmax.soft_argmax",
+    ),
     points=2,
     reference=_causal,
     cases=_causal_cases,

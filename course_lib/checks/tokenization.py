@@ -709,6 +709,7 @@ def _unit(X, dim=-1):
 
 COSINE = Exercise(
     name="tokenization.cosine",
+    answers=("torch.nn.functional.cosine_similarity", "torch.cosine_similarity"),
     points=1,
     reference=_cosine,
     cases=_cosine_cases,

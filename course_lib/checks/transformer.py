@@ -389,6 +389,7 @@ def _cross_zeroed_states(Y, H, source_ids, pad_id, *matrices):
 
 CROSS_ATTENTION = Exercise(
     name="transformer.cross_attention",
+    answers=("course_lib.primitives.attention.attention",),
     points=2,
     reference=_cross,
     cases=_cross_cases,

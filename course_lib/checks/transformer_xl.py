@@ -836,6 +836,7 @@ def _distance(i, j, t, n):
 
 RELATIVE_SHIFT = Exercise(
     name="transformer_xl.shift_bug",
+    answers=("course_lib.primitives.relative_shift.relative_shift",),
     points=2,
     reference=_shift,
     cases=_shift_cases,

@@ -57,6 +57,7 @@ class Verdict:
         max_points: puntos posibles.
         message: la pista o la propiedad que falla; vacío si es correcto o está pendiente.
         misconception: nombre del error frecuente reconocido, si lo hubo.
+        property: la propiedad que falla (`runs`, `type`, `shape`, … `inputs`, `gradient`), si hay.
     """
 
     exercise: str
@@ -65,6 +66,7 @@ class Verdict:
     max_points: int
     message: str = ""
     misconception: str | None = None
+    property: str | None = None
 
     def __repr__(self) -> str:
         if self.status == "correct":
@@ -77,7 +79,9 @@ class Verdict:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
         # El veredicto viaja en los metadatos de la salida: `course check` lo lee de ahí, y ningún
         # visor de cuadernos lo muestra en lugar del texto.
-        return {"text/plain": repr(self)}, {"course_verdict": asdict(self)}
+        fields = asdict(self)
+        del fields["property"]  # es para quien califica
+        return {"text/plain": repr(self)}, {"course_verdict": fields}
 
 
 def check(name: str, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
@@ -156,6 +160,14 @@ class Failure:
     pending: bool = False
 
 
+class RemoteError(Exception):
+    """El código del estudiante se detuvo en otro proceso, que ya lo resumió."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Lo que pasó en un caso: un dato simple o una falla, y si las entradas quedaron cambiadas."""
@@ -186,10 +198,10 @@ def run_cases(exercise: Exercise, implementation: Any, cases: list[tuple]) -> li
 def _run_case(exercise: Exercise, implementation: Any, case: tuple) -> Outcome:
     inputs = copy_inputs(case)
     try:
-        with _quiet_and_seeded():
+        with quiet_and_seeded():
             value = plain(exercise.call(implementation, *inputs))
     except (Exception, SystemExit) as error:
-        return Outcome(failure=_describe(error))
+        return Outcome(failure=describe(error))
     return Outcome(value, inputs_changed=not Comparison(0.0).same(plain(inputs), plain(case)))
 
 
@@ -207,13 +219,13 @@ def _run_gradient(exercise: Exercise, implementation: Any, case: tuple) -> Outco
     leaves: list[torch.Tensor] = []
     inputs = copy_inputs(case, leaves)
     try:
-        with _quiet_and_seeded(), torch.enable_grad():
+        with quiet_and_seeded(), torch.enable_grad():
             total = _weighted_sum(plain(exercise.call(implementation, *inputs), keep_graph=True))
             if not total.requires_grad:
                 return Outcome(None)
             gradients = torch.autograd.grad(total, leaves, allow_unused=True)
     except (Exception, SystemExit) as error:
-        return Outcome(failure=_describe(error))
+        return Outcome(failure=describe(error))
     pairs = zip(leaves, gradients, strict=True)
     return Outcome(plain([torch.zeros_like(x) if g is None else g for x, g in pairs]))
 
@@ -230,7 +242,7 @@ def _weighted_sum(output: Any) -> torch.Tensor:
 
 
 @contextlib.contextmanager
-def _quiet_and_seeded() -> Iterator[None]:
+def quiet_and_seeded() -> Iterator[None]:
     """Calla lo que se imprima y fija el azar de torch, que después queda como estaba."""
     sink = _Sink()
     with (
@@ -249,8 +261,10 @@ class _Sink(io.TextIOBase):
         return len(text)
 
 
-def _describe(error: BaseException) -> Failure:
+def describe(error: BaseException) -> Failure:
     """Resume una excepción, sin rutas ni direcciones, con la línea del estudiante."""
+    if isinstance(error, RemoteError):
+        return error.failure
     try:
         message = " ".join(str(error).split())
     except Exception:  # un __str__ que también falla
@@ -353,9 +367,10 @@ def _passed(exercise: Exercise) -> Verdict:
 
 def _failed(exercise: Exercise, fault: Fault, match: Misconception | None) -> Verdict:
     if match is not None:
-        return Verdict(exercise.name, "wrong", 0, exercise.points, match.hint, match.name)
+        told = (match.hint, match.name, fault.property)
+        return Verdict(exercise.name, "wrong", 0, exercise.points, *told)
     status = "error" if fault.property == "runs" else "wrong"
-    return Verdict(exercise.name, status, 0, exercise.points, fault.text)
+    return Verdict(exercise.name, status, 0, exercise.points, fault.text, None, fault.property)
 
 
 def _reference_outcomes(exercise: Exercise, cases: list[tuple], run: Runner) -> list[Outcome]:

@@ -59,6 +59,8 @@ class Exercise:
         gradient: si también se compara el gradiente respecto de las entradas de punto flotante.
         tolerance: tolerancia relativa y absoluta; si falta, 1e-5 (float32) o 1e-10 (float64).
         inputs_may_change: si está permitido que el estudiante modifique las entradas.
+        answers: nombres completos de lo que, además de la referencia, es la respuesta y por eso
+            no se puede usar al calificar (`course_lib.…`, o el módulo y la función de torch).
 
     Errores:
         ValueError: nombre mal formado, puntos no positivos, o errores frecuentes repetidos.
@@ -73,6 +75,7 @@ class Exercise:
     gradient: bool = False
     tolerance: float | None = None
     inputs_may_change: bool = False
+    answers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "misconceptions", tuple(self.misconceptions))

@@ -1,0 +1,412 @@
+"""Califica una entrega: la lee como datos, la ejecuta en una caja y juzga aquí lo que contesta.
+
+Este proceso es el de confianza: sortea las entradas con una semilla que el estudiante no conoce,
+y es el único que tiene la referencia. El de la entrega (`worker`) solo recibe celdas y entradas.
+Si se cuelga o termina, se sustituye por otro y los demás ejercicios siguen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import course_lib
+from course_lib.grading.check import Verdict, check_exercise, topic_exercises
+from course_lib.grading.exercise import Exercise
+from course_lib.grading.library_view import answers_of, library_modules, write_view
+from course_lib.grading.remote import Peer, RemoteFunction
+from course_lib.grading.sandbox import LIBRARY, Limits, Sandbox, SandboxError, why_unavailable
+from course_lib.grading.submission import (
+    Sheet,
+    Submission,
+    SubmissionError,
+    defining_cells,
+    guess_topic,
+    read_submission,
+    topic_sheet,
+)
+from course_lib.grading.wire import (
+    Channel,
+    ConversationError,
+    DeadlineError,
+    ProtocolError,
+    clean,
+    decode,
+)
+
+WHAT_IS_LOST = (
+    "Sin la caja, el código de cada entrega corre con tus permisos: puede leer y borrar tus "
+    "archivos, usar la red, ver otras entregas y las respuestas del curso, y dejar procesos vivos. "
+    "Solo quedan los límites de tiempo y de memoria de cada proceso."
+)
+_MAX_WORKERS = 12
+_START_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class ExerciseResult:
+    """Lo que obtuvo una entrega en un ejercicio.
+
+    Argumentos:
+        exercise: nombre del ejercicio.
+        status: el de un veredicto (`correct`, `pending`, `wrong`, `error`), o `missing` si el
+            cuaderno no define la respuesta.
+        points: puntos obtenidos.
+        max_points: puntos posibles.
+        message: qué falla, o la pista; nunca lo que se esperaba.
+        misconception: nombre del error frecuente reconocido.
+        property: la propiedad que falla.
+        seconds: lo que se tardó en comprobarlo.
+    """
+
+    exercise: str
+    status: str
+    points: int
+    max_points: int
+    message: str = ""
+    misconception: str | None = None
+    property: str | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class SubmissionResult:
+    """Lo que obtuvo una entrega.
+
+    Argumentos:
+        status: `graded`, `unreadable` (no es un cuaderno) o `unknown` (no es del curso).
+        message: por qué no se calificó.
+        topic: el tema.
+        exercises: uno por ejercicio del tema, en su orden.
+        broken_cells: las celdas que se detuvieron, que por sí mismas no quitan puntos.
+        seconds: lo que se tardó en todo.
+    """
+
+    status: str
+    message: str = ""
+    topic: str | None = None
+    exercises: tuple[ExerciseResult, ...] = ()
+    broken_cells: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def points(self) -> int:
+        return sum(result.points for result in self.exercises)
+
+    @property
+    def max_points(self) -> int:
+        return sum(result.max_points for result in self.exercises)
+
+    def as_data(self) -> dict[str, Any]:
+        """Da el resultado como datos que JSON puede guardar."""
+        return asdict(self) | {"points": self.points, "max_points": self.max_points}
+
+
+def grade_submission(path: Path, seed: int, *, topic: str | None = None) -> SubmissionResult:
+    """Califica una sola entrega; para muchas, un `Grader` aprovecha el trabajo de arrancar.
+
+    Argumentos:
+        path: el cuaderno.
+        seed: semilla de las entradas; no debe poder adivinarse.
+        topic: el tema; si falta, se reconoce por lo que el cuaderno define.
+
+    Errores:
+        SandboxError: aquí no se puede construir una caja; dice qué instalar.
+    """
+    with Grader() as grader:
+        return grader.grade(path, seed, topic=topic)
+
+
+class Grader:
+    """Califica entregas, una tras otra, cada una en una caja nueva.
+
+    Argumentos:
+        limits: lo que puede gastar cada entrega.
+        sandboxed: False ejecuta el código ajeno sin caja; se pierde lo que dice `WHAT_IS_LOST`.
+
+    Errores:
+        SandboxError: no se puede construir una caja; dice qué instalar.
+    """
+
+    def __init__(self, limits: Limits | None = None, *, sandboxed: bool = True) -> None:
+        self.limits, self.sandboxed = limits or Limits(), sandboxed
+        reason = why_unavailable() if sandboxed else ""
+        if reason:
+            raise SandboxError(reason)
+        self._folder = tempfile.TemporaryDirectory(prefix="course-grade-")
+        self._views: dict[tuple, Path] = {}
+        self._start_template()
+
+    def _start_template(self) -> None:
+        root = str(Path(course_lib.__file__).parents[1])
+        self._orders, theirs = socket.socketpair()
+        code = (
+            "import sys; sys.path.insert(0, sys.argv[1]);"
+            "from course_lib.grading.worker import template; template(int(sys.argv[2]))"
+        )
+        # El entorno de la plantilla lo pueden leer las entregas: solo lleva esto.
+        private = {"MPLCONFIGDIR": self._folder.name, "HOME": self._folder.name}
+        self._template = subprocess.Popen(
+            [sys.executable, "-I", "-c", code, root, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env={"OMP_NUM_THREADS": "1", "LANG": "C.UTF-8", **private},
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+
+    def close(self) -> None:
+        """Termina la plantilla y borra lo que se escribió."""
+        self._orders.close()
+        self._template.kill()
+        self._template.wait()
+        self._folder.cleanup()
+
+    def __enter__(self) -> Grader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def grade(self, path: Path, seed: int, *, topic: str | None = None) -> SubmissionResult:
+        """Califica una entrega; lo que ella haga nunca es una excepción de aquí."""
+        start = time.monotonic()
+        try:
+            submission = read_submission(path)
+        except SubmissionError as error:
+            return SubmissionResult("unreadable", str(error))
+        topic = topic or guess_topic(submission)
+        if topic is None:
+            message = "el cuaderno no define ninguna respuesta de los ejercicios del curso"
+            return SubmissionResult("unknown", message)
+        results, broken = _Grading(self, submission, topic_sheet(topic), seed).run()
+        seconds = time.monotonic() - start
+        return SubmissionResult("graded", "", topic, results, broken, seconds)
+
+    def worker(self, sheet: Sheet, answers: tuple[str, ...]) -> Worker:
+        """Abre un proceso en una caja nueva, que ve la biblioteca sin esas respuestas."""
+        inside = {n for n in answers if n.startswith("course_lib.")}
+        view = self._view(sheet, tuple(sorted(inside)))
+        return Worker(self, view, [name for name in answers if name not in inside])
+
+    def order(self, text: dict, descriptors: list[int]) -> None:
+        """Pide a la plantilla un proceso."""
+        socket.send_fds(self._orders, [json.dumps(text).encode()], descriptors)
+
+    def _view(self, sheet: Sheet, answers: tuple[str, ...]) -> Path:
+        key = (sheet.tools, answers)
+        if key not in self._views:
+            folder = Path(self._folder.name, f"library{len(self._views)}")
+            folder.mkdir()
+            folder.chmod(0o755)
+            write_view(folder, sheet.tools, answers)
+            self._views[key] = folder
+        return self._views[key]
+
+
+class MemoryExceededError(ConversationError):
+    """Los procesos de la entrega ocupan más memoria de la permitida."""
+
+
+class Worker:
+    """El proceso de una entrega, visto desde aquí."""
+
+    def __init__(self, grader: Grader, view: Path, blocked: list[str]) -> None:
+        self._limits = grader.limits
+        self._sandbox = Sandbox(view, grader.limits) if grader.sandboxed else None
+        self._home = None if grader.sandboxed else tempfile.TemporaryDirectory(prefix="course-")
+        self._pid: int | None = None
+        ours, theirs = socket.socketpair()
+        namespaces = self._sandbox.namespaces() if self._sandbox else []
+        library = LIBRARY if self._sandbox else str(view)
+        order = {"library": library, "blocked": blocked, "limits": asdict(grader.limits)}
+        order |= {"user": self._sandbox.user} if self._sandbox else {"home": self._home.name}
+        with theirs:
+            grader.order(order, [theirs.fileno(), *namespaces])
+        for descriptor in namespaces:
+            os.close(descriptor)
+        self.channel = Channel(ours, self._watch)
+        self.peer = Peer(self.channel, trusted=True, seconds=grader.limits.call_seconds)
+        self._wait_until_ready()
+
+    def _wait_until_ready(self) -> None:
+        try:
+            ready = self.ask({"op": "ready?"}, _START_SECONDS, answer_only=True)
+            self._pid = ready["pid"] if type(ready.get("pid")) is int else None
+        except ConversationError:
+            self.close()
+            raise SandboxError(
+                "el proceso de la entrega no llegó a empezar: no pudo entrar en su caja"
+            ) from None
+
+    def _watch(self) -> None:
+        if self._sandbox is not None and self._sandbox.memory() > self._limits.memory:
+            raise MemoryExceededError
+
+    def ask(self, header: dict, seconds: float, *, answer_only: bool = False) -> dict:
+        """Envía una petición y da la cabecera de la respuesta, con los tensores en `tensors`."""
+        self.channel.deadline = time.monotonic() + seconds
+        if not answer_only:
+            self.channel.send(header)
+        reply, tensors = self.channel.receive()
+        if reply.get("op") not in ("result", "ready"):
+            raise ProtocolError("una respuesta que nadie pidió")
+        return reply | {"tensors": tensors}
+
+    def close(self) -> None:
+        """Termina con el proceso y con todo lo que haya dejado."""
+        self.channel.close()
+        if self._sandbox is not None:
+            self._sandbox.close()
+        elif self._pid is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, 9)
+        if self._home is not None:
+            self._home.cleanup()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class _Grading:
+    """La calificación de una entrega, ejercicio por ejercicio."""
+
+    def __init__(self, grader: Grader, submission: Submission, sheet: Sheet, seed: int) -> None:
+        self.grader, self.submission, self.sheet, self.seed = grader, submission, sheet, seed
+        self.exercises = topic_exercises(sheet.topic)
+        self.results: dict[str, ExerciseResult] = {}
+        self.lost_cells: dict[int, str] = {}
+        self.broken: dict[int, str] = {}
+        self.told: dict[int, str] | None = None  # sin las que solo echan de menos una respuesta
+        self._workers = 0
+        self._deadline = time.monotonic() + grader.limits.total_seconds
+
+    def run(self) -> tuple[tuple[ExerciseResult, ...], tuple[str, ...]]:
+        for answers, group in _groups(self.exercises, self.sheet):
+            self._run_group(answers, group)
+            self.told = self.broken if self.told is None else self.told | self.lost_cells
+        results = tuple(self.results[exercise.name] for exercise in self.exercises)
+        told = sorted((self.told or {}).items())
+        return results, tuple(f"celda {i + 1}: {text}" for i, text in told)
+
+    def _run_group(self, answers: tuple[str, ...], group: list[Exercise]) -> None:
+        """Comprueba los ejercicios de una misma vista, con los procesos que hagan falta."""
+        while waiting := [e for e in group if e.name not in self.results]:
+            self._workers += 1
+            if self._workers > _MAX_WORKERS or self._left() <= 0:
+                reason = "tu cuaderno se detuvo o tardó demasiadas veces y no se llegó a comprobar"
+                self.results |= {e.name: _failed(e, reason) for e in waiting}
+                return
+            with self.grader.worker(self.sheet, answers) as worker:
+                if self._run_cells(worker):
+                    self._check_until_lost(worker, waiting)
+
+    def _left(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def _run_cells(self, worker: Worker) -> bool:
+        """Ejecuta las celdas; si una se lleva el proceso, la próxima vez se salta."""
+        self.broken = dict(self.lost_cells)
+        for index, cell in enumerate(self.submission.cells):
+            if index in self.lost_cells:
+                continue
+            seconds = max(0.0, min(self.grader.limits.cell_seconds, self._left()))
+            try:
+                reply = worker.ask({"op": "cell", "source": cell}, seconds)
+            except ConversationError as error:
+                self.lost_cells[index] = self.broken[index] = _why_lost(error)
+                return False
+            if reply.get("ok") is not True:
+                self.broken[index] = _error_text(reply)
+        return True
+
+    def _check_until_lost(self, worker: Worker, waiting: list[Exercise]) -> None:
+        for exercise in waiting:
+            start = time.monotonic()
+            try:
+                result = self._check(worker, exercise)
+            except ConversationError as error:
+                self.results[exercise.name] = _failed(exercise, f"tu código {_why_lost(error)}")
+                return
+            finally:
+                seconds = time.monotonic() - start
+            self.results[exercise.name] = _with_seconds(result, seconds)
+
+    def _check(self, worker: Worker, exercise: Exercise) -> ExerciseResult:
+        name = self.sheet.names[exercise.name]
+        limit = max(0.0, min(self.grader.limits.call_seconds, self._left()))
+        worker.peer.seconds = limit
+        worker.peer.forget()
+        worker.channel.deadline = time.monotonic() + limit
+        worker.channel.send({"op": "forget"})
+        found = worker.ask({"op": "look", "name": name}, limit)
+        if found.get("is") == "missing":
+            return ExerciseResult(exercise.name, "missing", 0, exercise.points, self._lack(name))
+        if found.get("is") == "function":
+            student = RemoteFunction(worker.peer, name)
+        else:
+            student = decode(found.get("value"), found["tensors"])
+        return _from_verdict(check_exercise(exercise, student, seed=self.seed))
+
+    def _lack(self, name: str) -> str:
+        """Dice por qué falta una respuesta: su celda se detuvo, o no hay ninguna."""
+        for index in defining_cells(self.submission, name):
+            if index in self.broken:
+                return f"la celda que define «{name}» se detuvo: {self.broken[index]}"
+        return f"el cuaderno no define «{name}»"
+
+
+def _groups(
+    exercises: tuple[Exercise, ...], sheet: Sheet
+) -> Iterator[tuple[tuple[str, ...], list[Exercise]]]:
+    """Reúne los ejercicios que se pueden comprobar con la misma vista de la biblioteca."""
+    visible = library_modules(sheet.tools)
+    groups: dict[tuple[str, ...], list[Exercise]] = {}
+    for exercise in exercises:
+        needed = tuple(
+            name
+            for name in answers_of(exercise)
+            if name.rpartition(".")[0] in visible or not name.startswith("course_lib.")
+        )
+        groups.setdefault(needed, []).append(exercise)
+    yield from sorted(groups.items(), key=lambda item: len(item[0]))
+
+
+def _why_lost(error: ConversationError) -> str:
+    if isinstance(error, DeadlineError):
+        return "tardó demasiado"
+    if isinstance(error, MemoryExceededError):
+        return "usó demasiada memoria"
+    if isinstance(error, ProtocolError):
+        return "contestó algo que no se puede leer, o demasiado grande"
+    return "terminó el proceso en que se ejecuta"
+
+
+def _error_text(reply: dict) -> str:
+    kind, message = clean(reply.get("kind"), 60), clean(reply.get("message"), 200)
+    line = clean(reply.get("line"), 120)
+    return f"{kind}: {message}" + (f" ({line})" if line else "")
+
+
+def _failed(exercise: Exercise, message: str) -> ExerciseResult:
+    return ExerciseResult(exercise.name, "error", 0, exercise.points, message, property="runs")
+
+
+def _from_verdict(verdict: Verdict) -> ExerciseResult:
+    return ExerciseResult(**asdict(verdict))
+
+
+def _with_seconds(result: ExerciseResult, seconds: float) -> ExerciseResult:
+    return ExerciseResult(**{**asdict(result), "seconds": seconds})

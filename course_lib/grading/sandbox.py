@@ -1,0 +1,249 @@
+"""La caja donde corre el código ajeno: bubblewrap la construye y un proceso entra en ella.
+
+Cada caja tiene sus propios espacios de procesos, red (vacía), IPC y montajes: el sistema y Python
+en modo de solo lectura, `/tmp` y la carpeta personal vacíos y con tamaño limitado, y de la
+biblioteca, solo la vista que se le da. bubblewrap deja dentro un proceso que espera; matarlo
+termina con todos los de la caja. Un proceso que ya importó torch entra con `join`, sin pagar otra
+vez esa importación: es un hijo recién creado que no ha ejecutado código de nadie.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+import course_lib
+
+LIBRARY = "/course"
+HOME = "/home/student"
+_NAMESPACES = ("mnt", "net", "ipc", "uts", "pid")  # el de procesos, al final
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
+_FIRST_USER = 200_000
+
+
+class SandboxError(Exception):
+    """No se puede construir la caja; el mensaje dice por qué y qué hacer."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Lo que puede gastar una entrega.
+
+    Argumentos:
+        memory: bytes de memoria residente de todos sus procesos.
+        address_space: bytes de memoria virtual de cada uno.
+        processes: procesos e hilos.
+        open_files: archivos abiertos de cada proceso.
+        file_size: bytes de cada archivo, y de cada carpeta en que puede escribir.
+        cpu_seconds: segundos de procesador de cada proceso.
+        cell_seconds: segundos de reloj de una celda.
+        call_seconds: segundos de reloj de una llamada de un ejercicio.
+        total_seconds: segundos de reloj de la entrega entera.
+    """
+
+    memory: int = 2 << 30
+    address_space: int = 6 << 30
+    processes: int = 48
+    open_files: int = 128
+    file_size: int = 64 << 20
+    cpu_seconds: int = 120
+    cell_seconds: float = 30.0
+    call_seconds: float = 10.0
+    total_seconds: float = 180.0
+
+
+def why_unavailable() -> str:
+    """Da por qué aquí no se puede construir una caja, y qué hacer; vacío si se puede."""
+    if sys.platform != "linux":
+        return (
+            "Para calificar código ajeno hace falta Linux con bubblewrap; en otro sistema, usa una "
+            "máquina virtual o un contenedor de Linux."
+        )
+    if shutil.which("bwrap") is None:
+        return "Falta bubblewrap, que aísla el código ajeno: sudo apt-get install bubblewrap."
+    try:
+        with Sandbox(None, Limits()):
+            return ""
+    except SandboxError as error:
+        return str(error)
+
+
+class Sandbox:
+    """Una caja vacía, hasta que se cierra.
+
+    Argumentos:
+        library: carpeta con la parte de la biblioteca que se ve dentro; None, ninguna.
+        limits: de ahí salen los tamaños de las carpetas en que se puede escribir.
+    """
+
+    def __init__(self, library: Path | None, limits: Limits) -> None:
+        self.user = 0 if os.getuid() else _FIRST_USER + os.getpid() % 50_000
+        if shutil.which("bwrap") is None:
+            raise SandboxError("Falta bubblewrap: sudo apt-get install bubblewrap.")
+        reading, writing = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                ["bwrap", "--info-fd", str(writing), *_arguments(library, limits)],
+                executable=shutil.which("bwrap"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=[writing],
+                env={},  # /proc/1/environ mostraría el de quien llama
+            )
+        finally:
+            os.close(writing)
+        with os.fdopen(reading, "rb") as info:
+            self._start(info.read())
+
+    def _start(self, info: bytes) -> None:
+        self._process.stdin.write(b"\n")
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.flush()
+        if self._process.stdout.read(1) != b"\n":
+            reason = self._process.stderr.read(400).decode(errors="replace").strip()
+            self.close()
+            raise SandboxError(
+                f"bubblewrap no puede construir la caja ({reason}). Si el sistema prohíbe los "
+                f"espacios de nombres a los usuarios (Ubuntu 24.04, Docker), hay que permitirlos "
+                f"o calificar como administrador."
+            )
+        self.pid = json.loads(info)["child-pid"]
+        self._inode = Path(f"/proc/{self.pid}/ns/pid").stat().st_ino
+
+    def namespaces(self) -> list[int]:
+        """Abre los espacios de nombres de la caja, para entrar en ella."""
+        names = _NAMESPACES if self.user else ("user", *_NAMESPACES)
+        return [os.open(f"/proc/{self.pid}/ns/{n}", os.O_RDONLY | os.O_CLOEXEC) for n in names]
+
+    def memory(self) -> int:
+        """Da los bytes residentes de todos los procesos de la caja."""
+        total = 0
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError, ValueError, IndexError):
+                    if (entry / "ns/pid").stat().st_ino == self._inode:
+                        pages = (entry / "statm").read_text().split()[1]
+                        total += int(pages) * resource.getpagesize()
+        return total
+
+    def close(self) -> None:
+        """Termina con la caja y con todo lo que corra dentro."""
+        pid = getattr(self, "pid", None)
+        if pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, 9)  # el primer proceso de la caja: con él caen los demás
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _arguments(library: Path | None, limits: Limits) -> list[str]:
+    size = str(limits.file_size)
+    user = [] if os.getuid() == 0 else ["--unshare-user", "--uid", "65534", "--gid", "65534"]
+    writable = ["--perms", "1777", "--size", size, "--tmpfs"]
+    hidden = str(Path(course_lib.__file__).parent)
+    folders = _python_folders()
+    covered = any(hidden.startswith(f"{folder}/") for folder in folders)
+    return [
+        *user,
+        *("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
+        *("--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv"),
+        *("--hostname", "course", "--ro-bind", "/usr", "/usr"),
+        *(x for n in ("bin", "sbin", "lib", "lib64") for x in _system_link(n)),
+        *("--proc", "/proc", "--dev", "/dev", *writable, "/tmp", *writable, HOME),
+        *(x for folder in folders for x in _read_only(folder)),
+        *(["--perms", "0755", "--tmpfs", hidden] if covered else []),
+        *(["--ro-bind", str(library), LIBRARY] if library else []),
+        *("--remount-ro", "/", "--chdir", HOME, "/bin/cat"),
+    ]
+
+
+def _system_link(name: str) -> list[str]:
+    path = Path("/", name)
+    if path.is_symlink():
+        return ["--symlink", str(path.readlink()), str(path)]
+    return ["--ro-bind-try", str(path), str(path)]
+
+
+def _python_folders() -> list[str]:
+    """Las carpetas del intérprete y de los paquetes, que son todo lo que se ve del disco."""
+    paths = {sys.prefix, sys.base_prefix, *(sysconfig.get_path(n) for n in ("stdlib", "purelib"))}
+    outside = sorted(p for p in paths if not p.startswith("/usr/"))
+    return [p for p in outside if not any(p.startswith(f"{q}/") for q in outside)]
+
+
+def _read_only(folder: str) -> list[str]:
+    """Monta una carpeta; las que la contienen, que bubblewrap crearía cerradas, quedan vacías."""
+    parents = [str(p) for p in reversed(Path(folder).parents) if str(p) != "/"]
+    made = [x for parent in parents for x in ("--perms", "0755", "--dir", parent)]
+    return [*made, "--ro-bind", folder, folder]
+
+
+# Entrar
+
+
+def join(namespaces: list[int], user: int, limits: Limits) -> None:
+    """Mete en la caja a este proceso, que debe tener un solo hilo; vuelve en un hijo suyo.
+
+    El proceso que llama se queda fuera, espera al hijo y termina con él.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    for descriptor in namespaces:
+        if libc.setns(descriptor, 0) != 0:
+            raise OSError(ctypes.get_errno(), "no se puede entrar en la caja")
+        os.close(descriptor)
+    child = os.fork()  # el espacio de procesos vale para los hijos
+    if child:
+        os.waitpid(child, 0)
+        os._exit(0)
+    libc.prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0)
+    os.setsid()
+    os.chdir(HOME)
+    apply_limits(limits)
+    _drop_privileges(libc, user)
+
+
+def apply_limits(limits: Limits) -> None:
+    """Fija los límites de este proceso y de sus hijos."""
+    for name, value in (
+        ("RLIMIT_AS", limits.address_space),
+        ("RLIMIT_NPROC", limits.processes),
+        ("RLIMIT_NOFILE", limits.open_files),
+        ("RLIMIT_FSIZE", limits.file_size),
+        ("RLIMIT_CPU", limits.cpu_seconds),
+        ("RLIMIT_CORE", 0),
+    ):
+        resource.setrlimit(getattr(resource, name), (value, value))
+
+
+def _drop_privileges(libc: ctypes.CDLL, user: int) -> None:
+    for capability in range(64):
+        libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+    if user:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, este proceso
+    libc.capset(header, (ctypes.c_uint32 * 6)())
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    status = Path("/proc/self/status").read_text()
+    if any(f"Cap{s}:\t0000000000000000" not in status for s in ("Eff", "Prm", "Inh", "Bnd")):
+        raise OSError("quedan privilegios dentro de la caja")

@@ -1,0 +1,161 @@
+"""Calificar: las soluciones tienen todos los puntos, y el curso dice qué se pide y con qué."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from course_lib.grading import grader as grader_module
+from course_lib.grading.exercise import Exercise, Misconception
+from course_lib.grading.grader import Grader, grade_submission
+from course_lib.grading.library_view import answers_of, library_modules, without
+from course_lib.grading.sandbox import SandboxError
+from course_lib.grading.submission import (
+    exercises_folder,
+    guess_topic,
+    read_submission,
+    topic_sheet,
+)
+from tests.grading.hostile.cases import CHECKS, HARD, IMPORTS, SOFT, TIES, WRONG, notebook
+
+ROOT = exercises_folder().parent
+TOPICS = ("attention", "self_attention", "transformer_xl")
+
+
+@pytest.fixture(scope="module")
+def grader(sandbox_here):
+    with Grader() as grader:
+        yield grader
+
+
+def submit(tmp_path, *cells):
+    path = tmp_path / "submission.ipynb"
+    path.write_text(json.dumps(notebook([IMPORTS, *cells])))
+    return path
+
+
+def by_name(result):
+    return {e.exercise.partition(".")[2]: e for e in result.exercises}
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_solution_has_every_point_and_an_untouched_notebook_is_pending(topic, grader):
+    solved = grader.grade(ROOT / "solutions" / f"{topic}.ipynb", 11)
+    assert solved.topic == topic
+    assert solved.points == solved.max_points, [e for e in solved.exercises if not e.points]
+    blank = grader.grade(ROOT / "exercises" / f"{topic}.ipynb", 11)
+    assert {e.status for e in blank.exercises} == {"pending"}
+
+
+def test_a_misconception_has_its_hint_and_a_broken_function_its_line(grader, tmp_path):
+    transposed = "def hard_argmax(scores):\n    return scores[..., 99]"
+    soft = "def soft_argmax(scores, beta):\n    return torch.softmax(scores, dim=-1)"
+    found = by_name(grader.grade(submit(tmp_path, soft, transposed), 5))
+    assert found["soft_argmax"].misconception == "no_beta"
+    assert "no usas β" in found["soft_argmax"].message
+    assert found["hard_argmax"].property == "runs"
+    assert "línea 2: return scores[..., 99]" in found["hard_argmax"].message
+    assert found["read_plot"].status == "missing"
+    assert "no define «ties»" in found["read_plot"].message
+
+
+def test_a_missing_answer_says_that_its_cell_stopped(grader, tmp_path):
+    result = grader.grade(submit(tmp_path, "1 / 0\n" + SOFT, HARD), 5)
+    assert "ZeroDivisionError" in by_name(result)["soft_argmax"].message
+    assert result.broken_cells and by_name(result)["hard_argmax"].points == 1
+
+
+def test_the_inputs_depend_on_the_seed(grader, tmp_path):
+    memorised = "seen = []\ndef hard_argmax(s):\n    raise ValueError(round(float(s.sum() * 1000)))"
+    path = submit(tmp_path, memorised)
+    told = [by_name(grader.grade(path, seed))["hard_argmax"].message for seed in (1, 1, 2)]
+    assert told[0] == told[1] != told[2]
+
+
+@pytest.mark.parametrize(
+    ("topic", "exercise", "cells"),
+    [
+        (
+            "self_attention",
+            "weights",
+            "from course_lib.primitives.attention import attention_weights as weights",
+        ),
+        ("tokenization", "cosine", "def cosine(X, Y):\n    return torch.cosine_similarity(X, Y)"),
+    ],
+)
+def test_what_is_the_answer_cannot_be_used(topic, exercise, cells, grader, tmp_path):
+    name = topic_sheet(topic).names[f"{topic}.{exercise}"]
+    cells = cells.replace("def cosine", f"def {name}")
+    result = grader.grade(submit(tmp_path, cells), 5, topic=topic)
+    answer = by_name(result)[exercise]
+    assert answer.points == 0 and "es la respuesta de este ejercicio" in answer.message
+
+
+def test_one_call_is_enough(sandbox_here, tmp_path):
+    result = grade_submission(
+        submit(tmp_path, SOFT, WRONG.replace("soft", "hard"), TIES, CHECKS), 3
+    )
+    assert result.points == 2 and result.as_data()["points"] == 2
+    json.dumps(result.as_data())
+
+
+def test_without_a_sandbox_it_refuses_and_unsafe_must_be_asked(monkeypatch, tmp_path):
+    monkeypatch.setattr(grader_module, "why_unavailable", lambda: "Falta bubblewrap")
+    with pytest.raises(SandboxError, match="Falta bubblewrap"):
+        Grader()
+    with Grader(sandboxed=False) as grader:
+        result = grader.grade(submit(tmp_path, SOFT, HARD, TIES), 3)
+    assert result.points == 3
+
+
+def test_a_broken_reference_is_not_the_students_fault(grader, tmp_path, monkeypatch):
+    def fails(scores, beta):
+        raise ValueError("el curso")
+
+    (first, *_) = grader_module.topic_exercises("attention")
+    broken = Exercise(first.name, 1, fails, first.cases, [Misconception("a", fails, "b")])
+    monkeypatch.setattr(grader_module, "topic_exercises", lambda topic: (broken,))
+    with pytest.raises(RuntimeError, match="El problema es del curso"):
+        grader.grade(submit(tmp_path, SOFT), 3)
+
+
+# Sin ejecutar nada
+
+
+def test_every_topic_has_its_sheet_and_its_exercises_their_own_view():
+    for path in exercises_folder().glob("*.ipynb"):
+        sheet = topic_sheet(path.stem)
+        assert sheet.names, path
+        assert not any(m.startswith("course_lib.checks") for m in library_modules(sheet.tools))
+
+
+def test_the_topic_is_recognised_even_without_checks(tmp_path):
+    solved = json.loads((ROOT / "solutions" / "translator.ipynb").read_text())
+    solved["cells"] = [c for c in solved["cells"] if "check(" not in "".join(c["source"])]
+    path = tmp_path / "x.ipynb"
+    path.write_text(json.dumps(solved))
+    assert guess_topic(read_submission(path)) == "translator"
+
+
+def test_the_answers_are_the_reference_and_what_is_declared():
+    (soft, *_) = grader_module.topic_exercises("attention")
+    assert answers_of(soft) == ("course_lib.primitives.softmax.soft_argmax",)
+
+
+def test_an_answer_is_removed_from_its_module():
+    source = "def f(x): return 'secreto'\nclass G: y = 'secreto'\ndef h(): return f(1)\n"
+    bare = without(source, ["f", "G"])
+    assert "secreto" not in bare and "def h" in bare
+    space = {}
+    exec(compile(ast.parse(bare), "bare", "exec"), space)
+    for name in ("f", "G", "h"):
+        with pytest.raises(ImportError, match="es la respuesta de este ejercicio"):
+            space[name]() if name != "f" else space[name](1)
+
+
+def test_reading_does_not_leave_the_file_open(tmp_path):
+    path = submit(tmp_path, SOFT)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    read_submission(path)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

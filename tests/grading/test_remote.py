@@ -1,0 +1,283 @@
+"""Llamar a funciones de otro proceso da lo mismo que llamarlas aquí."""
+
+import contextlib
+import multiprocessing
+import socket
+
+import pytest
+import torch
+
+from course_lib.grading.check import RemoteError, check_exercise, quiet_and_seeded, topic_exercises
+from course_lib.grading.observation import Observer
+from course_lib.grading.remote import MAX_CALLBACKS, Peer, RemoteFunction
+from course_lib.grading.wire import (
+    Channel,
+    ChannelClosedError,
+    DeadlineError,
+    ProtocolError,
+    Unsupported,
+    decode,
+    encode,
+)
+
+
+def _serve(connection, functions):
+    channel = Channel(connection)
+    peer = Peer(channel, trusted=False, find=functions.__getitem__, around=quiet_and_seeded)
+    with contextlib.suppress(ChannelClosedError):
+        while True:
+            peer.serve(*channel.receive())
+
+
+@contextlib.contextmanager
+def remote(**functions):
+    """Da el representante de cada función, que corre en un proceso hijo, y la conversación."""
+    ours, theirs = socket.socketpair()
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=_serve, args=(theirs, functions), daemon=True)
+    process.start()
+    theirs.close()
+    peer = Peer(Channel(ours), trusted=True, seconds=60.0)
+    try:
+        yield peer, *(RemoteFunction(peer, name) for name in functions)
+    finally:
+        ours.close()
+        process.kill()
+        process.join()
+
+
+# Valores
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        3,
+        -(10**30),
+        0.1,
+        float("inf"),
+        "año\ud800",
+        [1, (2.5, "x")],
+        {"a": [], 3: ()},
+        ...,
+    ],
+)
+def test_a_plain_value_arrives_as_it_was(value):
+    tensors = []
+    arrived = decode(encode(value, tensors), tensors)
+    assert arrived == value and type(arrived) is type(value)
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.bool, torch.int64]
+)
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
+def test_a_tensor_arrives_with_its_shape_dtype_and_values(dtype, shape):
+    sent = torch.ones(shape, dtype=dtype).mul(0.5).to(dtype)
+    with remote(same=lambda x: x) as (_, same):
+        arrived = same(sent)
+    assert arrived.dtype == dtype and torch.equal(arrived, sent)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        3,
+        ["x", 1],
+        ["T", 5],
+        ["T", -1],
+        ["T", True],
+        ["F", 0],
+        ["i", "x"],
+        ["i", "9" * 5000],
+        ["f", "1" * 50],
+        ["d", [[1]]],
+        ["d", [[["l", []], None]]],
+        ["l", 3],
+        [["l"], []],
+        {"a": 1},
+    ],
+)
+def test_a_malformed_value_is_refused(tree):
+    with pytest.raises(ProtocolError):
+        decode(tree, [])
+
+
+def test_a_deep_value_is_refused():
+    tree = None
+    for _ in range(40):
+        tree = ["l", [tree]]
+    with pytest.raises(ProtocolError, match="niveles"):
+        decode(tree, [])
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"\xff" * 64, b"\0\0\0\2\0\0\0\0[]", b"\0\0\0\2\0\0\0\3{}abc", b"\0\0\0\1\0\0\0\0{"],
+    ids=["tamaños enormes", "no es un objeto", "no es safetensors", "no es JSON"],
+)
+def test_bytes_that_are_not_a_message_are_refused(sent):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(sent)
+        with pytest.raises(ProtocolError):
+            Channel(ours).receive()
+
+
+def test_an_object_crosses_only_as_a_name_for_it():
+    with remote(make=object) as (_, make):
+        assert make() == Unsupported("un objeto de tipo object")
+
+
+def test_a_late_answer_and_a_dead_process_are_not_the_students_exceptions():
+    import os
+    import time
+
+    with remote(leave=os._exit) as (_, leave), pytest.raises(ChannelClosedError):
+        leave(0)
+    with remote(sleep=time.sleep) as (peer, sleep):
+        peer.seconds = 0.05
+        with pytest.raises(DeadlineError):
+            sleep(100)
+    assert not issubclass(DeadlineError, Exception), "check la tomaría por un error del estudiante"
+
+
+# Errores, cambios y funciones
+
+
+def test_an_error_arrives_described_and_without_decimals():
+    def fail(x):
+        raise KeyError(f"forma {tuple(x.shape)}, valores {x.tolist()}")
+
+    with remote(fail=fail) as (_, remote_fail), pytest.raises(RemoteError) as error:
+        remote_fail(torch.tensor([0.123, 4.5]))
+    failure = error.value.failure
+    assert failure.kind == "KeyError" and "(2,)" in failure.message
+    assert "123" not in failure.message, "el mensaje saca los valores de las entradas"
+
+
+def test_what_the_function_changes_changes_here_too():
+    def change(tensor, items, mapping):
+        tensor.add_(1)
+        items.append(3)
+        mapping["new"] = items.pop(0)
+
+    tensor, items, mapping = torch.zeros(2), [1, 2], {"old": 0}
+    with remote(change=change) as (_, remote_change):
+        remote_change(tensor, items, mapping)
+    assert tensor.tolist() == [1, 1] and items == [2, 3] and mapping == {"old": 0, "new": 1}
+
+
+def test_a_function_argument_is_computed_here():
+    calls = []
+
+    def here(x, *, scale):
+        calls.append(x)
+        return scale * x
+
+    with remote(use=lambda f, x: f(f(x, scale=2), scale=3)) as (_, use):
+        assert use(here, torch.ones(2)).tolist() == [6, 6]
+    assert len(calls) == 2
+
+
+def test_callbacks_are_bounded():
+    with remote(
+        big=lambda f: f(torch.zeros(50_000)), many=lambda f: [f(0) for _ in range(10**9)]
+    ) as (
+        peer,
+        big,
+        many,
+    ):
+        with pytest.raises(RemoteError, match="demasiado grande"):
+            big(lambda x: x)
+        peer._served = MAX_CALLBACKS - 5
+        with pytest.raises(RemoteError, match="demasiadas veces"):
+            many(lambda x: x)
+
+
+def test_a_function_that_was_not_given_cannot_be_called():
+    def ask(f):
+        f.target = 77
+        return f(1)
+
+    with remote(ask=ask) as (_, remote_ask), pytest.raises(ProtocolError):
+        remote_ask(lambda x: x)
+
+
+def test_operations_there_are_counted_here():
+    class Products(Observer):
+        count = 0
+
+        def note(self, name, size):
+            self.count += name == "mm"
+
+    with remote(two=lambda x: (x @ x, x @ x)) as (_, two), Products() as products:
+        two(torch.ones(2, 2))
+    assert products.count == 2
+
+
+# El gradiente
+
+
+def _gradients(function, f, x, W):
+    x, W = x.clone().requires_grad_(), W.clone().requires_grad_()
+    out = function(x.clone(), lambda z: torch.tanh(z @ W))
+    return torch.autograd.grad((out * torch.arange(out.numel()).view_as(out)).sum(), [x, W])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, f: x + f(x),
+        lambda x, f: f(f(x).sin()) * x,
+        lambda x, f: f(x.detach()) + x,
+        lambda x, f: f(x).detach() * x,
+        lambda x, f: torch.stack([f(row) for row in x]),
+        lambda x, f: x.mul_(2) + f(x.clone()),
+    ],
+    ids=[
+        "residual",
+        "dos veces",
+        "sin gradiente de ida",
+        "sin gradiente de vuelta",
+        "filas",
+        "escribe",
+    ],
+)
+def test_gradients_cross_both_ways(function):
+    x, W = torch.randn(3, 4, dtype=torch.float64), torch.randn(4, 4, dtype=torch.float64)
+
+    def adapted(x, f):
+        return function(x, f) + 0 * f(x)
+
+    with remote(adapted=adapted) as (_, proxy):
+        found = _gradients(proxy, None, x, W)
+    expected = _gradients(adapted, None, x, W)
+    for got, wanted in zip(found, expected, strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-10, atol=1e-10)
+
+
+# Los ejercicios del curso
+
+_SPECIAL = [
+    ("key_value_store", "stacked_projection"),
+    ("self_attention", "equivariance"),
+    ("transformer_xl", "memory_bug"),
+    ("universal_transformer", "active_only"),
+]
+# Escribir en un tensor que el bloque guardó: aquí no impide derivar, porque el bloque tiene copia.
+_UNSEEN = {"context_overwritten"}
+
+
+@pytest.mark.parametrize(("topic", "name"), _SPECIAL)
+def test_an_exercise_is_judged_the_same_from_another_process(topic, name):
+    (exercise,) = (e for e in topic_exercises(topic) if e.name == f"{topic}.{name}")
+    functions = {m.name: m.implementation for m in exercise.misconceptions if m.name not in _UNSEEN}
+    with remote(reference=exercise.reference, **functions) as (peer, right, *wrong):
+        assert check_exercise(exercise, right, seed=3).status == "correct"
+        for misconception, proxy in zip(functions, wrong, strict=True):
+            peer.forget()
+            verdict = check_exercise(exercise, proxy, seed=3)
+            assert verdict.misconception == misconception, f"{misconception}: {verdict}"

@@ -1,0 +1,119 @@
+"""La caja: qué se ve dentro, qué se puede gastar y qué queda después."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from course_lib.grading import sandbox
+from course_lib.grading.sandbox import Limits, Sandbox, SandboxError, join, why_unavailable
+
+pytestmark = pytest.mark.usefixtures("sandbox_here")
+LIMITS = Limits()
+
+
+def inside(code, limits=LIMITS):
+    """Lo que escribe ese código, ejecutado en una caja por un hijo de este proceso."""
+    reading, writing = os.pipe()
+    with Sandbox(None, limits) as box:
+        namespaces = box.namespaces()
+        child = os.fork()
+        if child == 0:
+            try:
+                join(namespaces, box.user, limits)
+                exec(code, {"tell": lambda text: os.write(writing, str(text).encode())})
+            except BaseException as error:
+                os.write(writing, repr(error).encode())
+            os._exit(0)
+        for descriptor in (writing, *namespaces):
+            os.close(descriptor)
+        with os.fdopen(reading) as answer:
+            told = answer.read()
+        os.waitpid(child, 0)
+    return told
+
+
+def test_there_is_no_privilege_left():
+    told = inside("import os; tell(os.getuid()); tell(open('/proc/self/status').read())")
+    assert told[0] != "0" and "CapEff:\t0000000000000000" in told and "NoNewPrivs:\t1" in told
+
+
+def test_the_disk_is_the_system_and_python_and_nothing_can_be_written_there():
+    told = inside("""
+import os
+tell(sorted(os.listdir("/")))
+python = os.path.dirname(os.__file__)
+for folder in ("/", "/usr", "/dev", "/dev/shm", "/course", "/root", "/home", python):
+    try: open(folder + "/x", "w"); tell("WROTE " + folder)
+    except OSError: pass
+open("/tmp/x", "w"); open("/home/student/x", "w"); tell("ok")
+""")
+    assert told.endswith("ok") and "WROTE" not in told
+    assert "'etc'" not in told and "'var'" not in told
+
+
+def test_what_is_written_is_bounded():
+    limits = replace(LIMITS, file_size=1 << 20)
+    code = """
+import signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+try:
+    open('/tmp/x', 'wb').write(b'x' * (2 << 20))
+    tell('all')
+except OSError: tell('no')
+"""
+    assert inside(code, limits) == "no"
+
+
+def test_processes_are_bounded_for_root_and_for_users():
+    code = """
+import os, time
+n = 0
+try:
+    for n in range(100):
+        if os.fork() == 0: time.sleep(100); os._exit(0)
+except OSError: tell(n < 20)
+"""
+    assert inside(code, replace(LIMITS, processes=10)) == "True"
+
+
+def test_closing_ends_every_process():
+    reading, writing = os.pipe()
+    with Sandbox(None, LIMITS) as box:
+        namespaces = box.namespaces()
+        if os.fork() == 0:
+            join(namespaces, box.user, LIMITS)
+            if os.fork() == 0:
+                os.setsid()
+            os.write(writing, b"x")
+            while True:
+                pass
+        os.close(writing)
+        assert os.read(reading, 2)
+    while os.read(reading, 10):  # termina cuando nadie tiene el otro extremo
+        pass
+    os.close(reading)
+
+
+def test_memory_counts_every_process_of_the_box():
+    with Sandbox(None, LIMITS) as box:
+        assert 0 < box.memory() < 64 << 20
+
+
+@pytest.mark.parametrize(
+    ("platform", "command", "says"),
+    [("darwin", "/usr/bin/bwrap", "Linux"), ("linux", None, "apt-get install bubblewrap")],
+)
+def test_without_a_sandbox_it_says_what_is_missing(platform, command, says, monkeypatch):
+    monkeypatch.setattr(sandbox.sys, "platform", platform)
+    monkeypatch.setattr(sandbox.shutil, "which", lambda name: command)
+    assert says in why_unavailable()
+
+
+def test_a_box_that_cannot_be_built_says_why(tmp_path, monkeypatch):
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2; exit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sandbox.shutil, "which", lambda name: str(broken))
+    with pytest.raises(SandboxError, match="No permissions to create new namespace"):
+        Sandbox(None, LIMITS)
