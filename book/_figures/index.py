@@ -6,18 +6,17 @@ import itertools
 
 from book._figures.kit import Box, Figure
 
-READY = (
+TRUNK = (
     ("Atención", "puntuar, ponderar y sumar"),
     ("Almacén clave-valor", "consultas, claves y valores"),
     ("Autoatención", "«El gato come» y la máscara causal"),
     ("El Transformer", "del texto a un traductor entrenado"),
 )
-# Título, subtítulo y si ya se puede leer.
 BRANCHES = (
-    ("Universal Transformer", "recurrencia en profundidad", True),
-    ("Transformer-XL", "memoria entre segmentos", True),
-    ("BERT", "preentrenamiento y ajuste fino", False),
-    ("PaLM", "un modelo de lenguaje a gran escala", False),
+    ("Universal Transformer", "recurrencia en profundidad"),
+    ("BERT", "preentrenamiento y ajuste fino"),
+    ("Transformer-XL", "memoria entre segmentos"),
+    ("PaLM", "un modelo de lenguaje a gran escala"),
 )
 
 
@@ -26,20 +25,17 @@ def course_map() -> Figure:
         "course_map",
         title="El recorrido del curso",
         desc="Atención, almacén clave-valor y autoatención llevan al Transformer. De él salen "
-        "Universal Transformer y Transformer-XL, listos, y BERT y PaLM, en preparación.",
+        "Universal Transformer, BERT, Transformer-XL y PaLM.",
         height=648,
     )
-    stations = [_station(fig, 8, 6 + 88 * i, 464, 64, *texts) for i, texts in enumerate(READY)]
+    stations = [_station(fig, 8, 6 + 88 * i, 464, 64, *texts) for i, texts in enumerate(TRUNK)]
     for draw, box in zip((_bars, _table, _square, _stack), stations, strict=True):
         draw(fig, box)
-        _tick(fig, box)
     for above, below in itertools.pairwise(stations):
         fig.arrow((44, above.bottom), (44, below.y), width=2.2)
     trunk = stations[-1]
-    for i, (*texts, ready) in enumerate(BRANCHES):
-        branch = _station(fig, 82, 362 + 72 * i, 390, 60, *texts, ready=ready, indent=18)
-        if ready:
-            _tick(fig, branch)
+    for i, texts in enumerate(BRANCHES):
+        branch = _station(fig, 82, 362 + 72 * i, 390, 60, *texts, indent=18)
         fig.arrow((44, trunk.bottom), (44, branch.cy), branch.w_)
     return fig
 
@@ -53,20 +49,12 @@ def _station(
     title: str,
     subtitle: str,
     *,
-    ready: bool = True,
     indent: float = 76,
 ) -> Box:
-    box = fig.op(x, y, w, h, "", role="value" if ready else None, dashed=not ready)
+    box = fig.op(x, y, w, h, "", role="value")
     fig.text(x + indent, box.cy - 12, title, anchor="start", bold=True)
     fig.text(x + indent, box.cy + 13, subtitle, anchor="start", size=fig.small)
-    state = "listo" if ready else "en preparación"
-    fig.text(box.right - 14, box.cy - 12, state, anchor="end", size=fig.small)
     return box
-
-
-def _tick(fig: Figure, box: Box) -> None:
-    x, y = box.right - 64, box.cy - 12
-    fig.line((x, y), (x + 4, y + 5), (x + 12, y - 6), width=2.2)
 
 
 def _bars(fig: Figure, box: Box) -> None:
