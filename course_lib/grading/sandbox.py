@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import resource
@@ -27,6 +28,7 @@ LIBRARY = "/course"
 HOME = "/home/student"
 _NAMESPACES = ("mnt", "net", "ipc", "uts", "pid")  # el de procesos, al final
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
+_NS_GET_USERNS = 0xB701
 _FIRST_USER = 200_000
 
 
@@ -122,8 +124,12 @@ class Sandbox:
 
     def namespaces(self) -> list[int]:
         """Abre los espacios de nombres de la caja, para entrar en ella."""
-        names = _NAMESPACES if self.user else ("user", *_NAMESPACES)
-        return [os.open(f"/proc/{self.pid}/ns/{n}", os.O_RDONLY | os.O_CLOEXEC) for n in names]
+        folder = f"/proc/{self.pid}/ns"
+        found = [os.open(f"{folder}/{n}", os.O_RDONLY | os.O_CLOEXEC) for n in _NAMESPACES]
+        # Un usuario corriente entra antes en el espacio de usuarios dueño de los demás, que no es
+        # el del proceso que espera: bubblewrap crea otro dentro.
+        owner = [] if self.user else [fcntl.ioctl(found[0], _NS_GET_USERNS)]
+        return [*owner, *found]
 
     def memory(self) -> int:
         """Da los bytes residentes de todos los procesos de la caja."""
