@@ -164,6 +164,9 @@ def test_a_folder_that_is_not_one(tmp_path):
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(ValueError, match="no es JSON válido"):
         PretrainedFolder(tmp_path)
+    (tmp_path / "config.json").write_text("[]")
+    with pytest.raises(ValueError, match=r"config\.json: se esperaba un objeto.*llegó list"):
+        PretrainedFolder(tmp_path)
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ValueError, match=r"no hay pesos: se esperaba model\.safetensors o"):
         PretrainedFolder(tmp_path)

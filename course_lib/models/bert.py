@@ -31,6 +31,11 @@ States = Float[Tensor, "batch t d_model"]
 Pooled = Float[Tensor, "batch d_model"]
 
 INITIAL_STD = 0.02
+# Lo que dos modelos deben tener igual para que los parámetros de uno den lo mismo en el otro.
+SAME_IN_BOTH = (
+    *("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_length", "num_segments"),
+    *("activation", "eps", "pad_id"),
+)
 
 # Sin relleno, cada grupo de secuencias de igual longitud atiende por separado: en una CPU cuesta,
 # por bloque, como unas 10^7 multiplicaciones; una fila de relleno, unas 24 · d_model².
@@ -299,24 +304,21 @@ class _WithBert(nn.Module):
         queda también como estaba.
 
         Argumentos:
-            source: un `Bert`, o cualquier modelo de este archivo, con los mismos tamaños.
+            source: un `Bert`, o cualquier modelo de este archivo, con los mismos tamaños, la misma
+                activación, ε y relleno. El dropout puede ser otro.
 
         Devuelve:
             Este mismo modelo.
 
         Errores:
-            ValueError: si los tamaños son otros.
+            ValueError: si no es uno de esos modelos, o difiere en algo más que el dropout.
         """
         source = source.bert if isinstance(source, _WithBert) else source
+        if not isinstance(source, Bert):
+            raise ValueError(f"source: se esperaba un modelo y llegó {type(source).__name__}.")
+        _require_same(self.config, source.config)
         ours = self.bert.state_dict()
-        theirs = {name: v for name, v in source.state_dict().items() if name in ours}
-        missing = [name for name in ours if name not in theirs and "pooler" not in name]
-        wrong = [name for name, value in theirs.items() if value.shape != ours[name].shape]
-        if missing or wrong:
-            raise ValueError(
-                "source: se esperaba un modelo de los mismos tamaños y difiere en "
-                f"{(missing + wrong)[0]}: este es {self.bert.config} y el otro, {source.config}."
-            )
+        theirs = {name: value for name, value in source.state_dict().items() if name in ours}
         self.bert.load_state_dict(theirs, strict=False)
         return self
 
@@ -368,7 +370,13 @@ class BertForPreTraining(_WithBert):
 
         Devuelve:
             Una `PreTrainingOutput`.
+
+        Errores:
+            ValueError: si positions no es una máscara de la forma de token_ids; y los de
+            `Bert.forward`.
         """
+        if positions is not None:
+            _require_mask("positions", positions, token_ids)
         H, pooled, *_ = self.bert(token_ids, segment_ids, visible=visible)
         logits = self.decode(H if positions is None else H[positions])
         return PreTrainingOutput(logits, None if pooled is None else self.next_sentence(pooled))
@@ -586,10 +594,26 @@ def _real_tokens(token_ids: Tensor, visible: Tensor | None, pad_id: int) -> Tens
     """True en los tokens reales; None si lo son todos: sin máscara, la atención es más rápida."""
     if visible is None:
         visible = token_ids != pad_id
-    elif visible.dtype != torch.bool or visible.shape != token_ids.shape:
-        raise ValueError(
-            f"visible: se esperaba una máscara booleana de forma {tuple(token_ids.shape)}, la de "
-            f"token_ids, y llegó {tuple(visible.shape)} de tipo {visible.dtype}. Si es de ceros y "
-            "unos, usa visible.bool()."
-        )
+    else:
+        _require_mask("visible", visible, token_ids)
     return None if not visible.is_meta and visible.all() else visible
+
+
+def _require_mask(name: str, mask: Tensor, token_ids: Tensor) -> None:
+    if mask.dtype != torch.bool or mask.shape != token_ids.shape:
+        raise ValueError(
+            f"{name}: se esperaba una máscara booleana de forma {tuple(token_ids.shape)}, la de "
+            f"token_ids, y llegó {tuple(mask.shape)} de tipo {mask.dtype}. Si es de ceros y "
+            f"unos, usa {name}.bool()."
+        )
+
+
+def _require_same(ours: BertConfig, theirs: BertConfig) -> None:
+    """Exige que dos modelos calculen lo mismo con los mismos parámetros: la forma no basta."""
+    for name in SAME_IN_BOTH:
+        here, there = getattr(ours, name), getattr(theirs, name)
+        if here != there:
+            raise ValueError(
+                f"source: se esperaba {name} = {here!r}, como en este modelo, y llegó {there!r}. "
+                "Solo el dropout puede ser otro."
+            )

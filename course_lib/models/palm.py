@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import (
+    ID_TYPES,
     require_dropout,
     require_option,
     require_rows,
@@ -136,7 +137,7 @@ class PaLMCache:
 
     def positions(self, token_ids: Tokens) -> Int[Tensor, "*batch t"]:
         """La posición de cada token nuevo, `[t]` o `[batch, t]`; en el relleno, negativa."""
-        stop = self.length + token_ids.shape[1]
+        stop = self.length + token_ids.shape[-1]
         columns = torch.arange(self.length, stop, device=token_ids.device)
         return columns if self.padding is None else columns - self.padding[:, None]
 
@@ -225,9 +226,16 @@ class PaLM(nn.Module):
             padding: cuántas columnas de relleno lleva delante cada fila, si las indicaciones miden
                 distinto (las da `decoding.left_pad`). Nadie mira al relleno, y las posiciones se
                 cuentan desde el primer token real: cada fila da lo mismo que sola.
+
+        Errores:
+            ValueError: si un tamaño no es positivo, o padding no es un número de columnas por fila.
         """
+        capacity = self.config.max_length if capacity is None else capacity
+        require_sizes(batch=batch, capacity=capacity)
+        if padding is not None:
+            _require_padding(padding, batch)
         attention, like = self.blocks[0].attention, self.embedding.table.weight
-        shape = (batch, attention.num_kv_heads, capacity or self.config.max_length)
+        shape = (batch, attention.num_kv_heads, capacity)
         layers = (KeyValueCache.reserved(like, *shape, attention.d_head) for _ in self.blocks)
         return PaLMCache(tuple(layers), padding)
 
@@ -264,6 +272,16 @@ class PaLM(nn.Module):
         if positions.ndim == 2:
             positions = positions[:, None]
         return self.blocks[0].attention.rotation(positions, x)
+
+
+def _require_padding(padding, batch):
+    given = tuple(padding.shape), padding.dtype
+    if given[0] != (batch,) or padding.dtype not in ID_TYPES or (padding < 0).any():
+        raise ValueError(
+            "padding: se esperaba cuántas columnas de relleno lleva delante cada una de las "
+            f"{batch} filas, enteros ≥ 0 de forma ({batch},), y llegó la forma {given[0]} de tipo "
+            f"{given[1]}. Lo da left_pad; no es una máscara."
+        )
 
 
 def _block(config, rotary):

@@ -24,7 +24,7 @@ class PretrainedFolder:
         folder: la carpeta, en este disco.
 
     Errores:
-        ValueError: si la carpeta no existe o le falta la configuración o los pesos.
+        ValueError: si la carpeta no existe, o le falta la configuración o los pesos, o no se leen.
 
     Fuente: documentación de `transformers`, `PreTrainedModel.save_pretrained`.
     """
@@ -37,6 +37,11 @@ class PretrainedFolder:
                 f"«{self.path}», que no es una carpeta de este disco. Aquí no se descarga nada."
             )
         self.config = self._read_json(CONFIG)
+        if not isinstance(self.config, dict):
+            raise ValueError(
+                f"{self.path / CONFIG}: se esperaba un objeto, con un valor por nombre, y llegó "
+                f"{type(self.config).__name__}."
+            )
         self.tensors = self._read_tensors()
         self.taken: set[str] = set()
 

@@ -1,4 +1,4 @@
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 import torch
@@ -337,6 +337,24 @@ def test_fine_tuning_may_lack_or_not_want_the_summary():
     assert torch.equal(head.bert.pooler.weight, pooler)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vocab_size": 9}, f"vocab_size = {VOCAB}, .* llegó 9"),
+        ({"num_layers": 1}, "num_layers = 2, .* llegó 1"),
+        ({"num_layers": 3}, "num_layers = 2, .* llegó 3"),
+        ({"num_heads": 4}, "num_heads = 2, .* llegó 4"),
+        ({"activation": "relu"}, "activation = 'gelu', .* llegó 'relu'"),
+    ],
+)
+def test_fine_tuning_refuses_an_encoder_that_would_compute_something_else(changes, message):
+    """Con otras cabezas o menos bloques los tensores caben, y el modelo daría otra cosa."""
+    other = Bert(replace(tiny(), **changes))
+    with pytest.raises(ValueError, match=message):
+        build(HEADS["clases"]).start_from(other)
+    build(HEADS["clases"]).start_from(Bert(tiny(dropout=0.3)))
+
+
 @settings(max_examples=40)
 @given(
     t=st.integers(1, 7),
@@ -402,10 +420,12 @@ def test_bad_masks_choices_and_sources_are_explained(as_user):
         build()(ids, visible=(ids != 0)[:, :4])
     with pytest.raises(ValueError, match=r"\[batch, choices, t\].*torch.stack"):
         build(BertForMultipleChoice)(ids)
-    with pytest.raises(ValueError, match=r"mismos tamaños y difiere en embedding\.tokens"):
-        build(HEADS["clases"]).start_from(Bert(BertConfig(9, 8, 2, 2, 12, 12)))
-    with pytest.raises(ValueError, match=r"mismos tamaños y difiere en blocks\.2"):
-        build(HEADS["clases"], num_layers=3).start_from(build())
+    with pytest.raises(ValueError, match=r"positions: .*\(2, 5\).*\(2, 1\) de tipo torch.int64"):
+        build(BertForPreTraining)(ids, positions=torch.ones(2, 1).long())
+    with pytest.raises(ValueError, match=r"positions: .*\(2, 5\).*\(2,\)"):
+        build(BertForPreTraining)(ids, positions=torch.ones(2).bool())
+    with pytest.raises(ValueError, match=r"source: .*un modelo y llegó BertConfig"):
+        build(HEADS["clases"]).start_from(tiny())
     with pytest.raises(ValueError, match="num_classes: se esperaba un entero positivo"):
         BertForSequenceClassification(tiny(), 0)
     scores = SpanOutput(torch.zeros(1, 3), torch.zeros(1, 3))

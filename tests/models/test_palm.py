@@ -249,7 +249,30 @@ def test_bad_inputs_are_explained(as_user):
     with pytest.raises(ValueError, match="select"):
         palm(tokens(1, 3), palm(tokens(4))[1])
     with pytest.raises(ValueError, match="las 2 filas de cache"):
-        palm(tokens(3, 1), palm.empty_cache(1, padding=torch.tensor([0, 1])))
+        palm(tokens(3, 1), palm.empty_cache(2, padding=torch.tensor([0, 1])))
+    with pytest.raises(ValueError, match="lote de una"):
+        palm(torch.tensor([1, 2]))
+
+
+@pytest.mark.parametrize(
+    "padding",
+    [
+        torch.tensor([0]),
+        torch.tensor([0, -1]),
+        torch.tensor([0.0, 1.0]),
+        torch.tensor([[True, True], [False, True]]),
+    ],
+    ids=["otro lote", "negativo", "reales", "máscara"],
+)
+def test_padding_counts_columns(as_user, padding):
+    with pytest.raises(ValueError, match=r"padding: .*las 2 filas.*llegó la forma"):
+        model().empty_cache(2, padding=padding)
+
+
+@pytest.mark.parametrize(("sizes", "name"), [((0,), "batch"), ((1, 0), "capacity")])
+def test_a_cache_needs_a_row_and_a_column(as_user, sizes, name):
+    with pytest.raises(ValueError, match=f"{name}: .*positivo y llegó 0"):
+        model().empty_cache(*sizes)
 
 
 def test_training_lowers_the_loss_and_learns_every_matrix():
