@@ -110,6 +110,16 @@ def test_a_cache_with_gradient_survives_what_follows_without_it():
     assert_close(K.grad, 2 * K)
 
 
+def test_frozen_keys_do_not_move_under_a_query_that_learns():
+    """Las claves no tienen gradiente, pero el de la consulta se calcula con ellas."""
+    query = torch.ones(2, 3, 1, 4, dtype=torch.float64, requires_grad=True)
+    cache = KeyValueCache.reserved(query, 2, 3, 8, 4).append(*chunk(2))
+    scores = query @ cache.K.mT
+    cache.append(*chunk(1))
+    scores.sum().backward()
+    assert_close(query.grad, cache.K.sum(-2, keepdim=True))
+
+
 def test_a_cache_made_in_inference_mode_can_be_continued_outside():
     with torch.inference_mode():
         cache = KeyValueCache().append(*chunk(2))
