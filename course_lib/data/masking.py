@@ -24,7 +24,7 @@ Sentence = str | Sequence[int]
 class Masked(NamedTuple):
     """Un lote con tokens ocultos: lo que se lee y lo que hay que adivinar.
 
-    Campos:
+    Argumentos:
         token_ids: el lote, con los elegidos ya cambiados, `[batch, t]`.
         labels: el token que había en cada posición elegida, e `IGNORED` en las demás, `[batch, t]`.
     """

@@ -266,7 +266,7 @@ class BertEmbedding(nn.Module):
 class PreTrainingOutput(NamedTuple):
     """Las puntuaciones de las dos tareas del preentrenamiento.
 
-    Campos:
+    Argumentos:
         tokens: las de cada palabra del vocabulario, `[batch, t, vocab]`; o `[n, vocab]` si se
             pidieron solo n posiciones.
         next_sentence: las de «la segunda frase sigue a la primera» (0) y «no la sigue» (1),

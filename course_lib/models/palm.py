@@ -76,6 +76,8 @@ class PaLMConfig:
         d_head = head_width(self.d_model, self.num_heads, self.num_kv_heads, self.d_head)
         if self.positions == "rotary" and d_head % 2:
             raise ValueError(f"Los giros van por pares de columnas y llegó d_head = {d_head}.")
+        if not self.base > 0:
+            raise ValueError(f"base: se esperaba un número positivo y llegó {self.base}.")
         require_option("positions", self.positions, POSITIONS)
         require_option("layout", self.layout, ROTARY_LAYOUTS)
         require_option("norm", self.norm, NORMS)

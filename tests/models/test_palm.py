@@ -228,6 +228,7 @@ def test_the_dropout_of_the_configuration_reaches_every_place():
         ({"num_kv_heads": 3}, "divisor de num_heads = 4 y llegó 3"),
         ({"positions": "giros"}, "'rotary', 'sinusoidal', 'learned', None y llegó 'giros'"),
         ({"layout": None}, "'half', 'interleaved' y llegó None"),
+        ({"base": 0.0}, "base: .*positivo y llegó 0.0"),
         ({"norm": "batch"}, "'layer', 'rms' y llegó 'batch'"),
         ({"dropout": 1.5}, r"\[0, 1\) y llegó 1.5"),
         ({"d_model": 18}, "no se reparte entre num_heads = 4"),
