@@ -1,6 +1,8 @@
 """Las cinco tareas: cada etiqueta se deduce otra vez del texto, y ningún control simple basta."""
 
 import re
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from itertools import pairwise
 from random import Random
@@ -53,6 +55,20 @@ def context(example):
 
 
 # --------------------------------------------------------------------------- generación
+
+
+def test_another_process_gives_the_same_examples():
+    """El texto se reparte entre entrenamiento y evaluación sin `hash`, que cambia en cada uno."""
+    code = "from course_lib.data import tasks; print(tasks.tagged_examples(40), end='')"
+    for seed in ("1", "2"):
+        found = subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf-8"},
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        )
+        assert found.stdout == str(tasks.tagged_examples(40))
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
@@ -247,6 +263,24 @@ def of_class(name, text):
     return {re.sub(amount, "", s) for s in sentences(text)} & names
 
 
+def test_a_question_of_a_class_names_no_other_of_it_nor_a_doubtful_one(seen, held_out):
+    """Ni la leche si se pregunta por la grasa: quien lee el texto no duda."""
+    for example in seen["question"] + held_out["question"]:
+        if example.kind == "clase":
+            body = example.context.lower().partition(". ")[2]
+            asked = example.question.removeprefix("¿").removesuffix(" lleva?")
+            assert set(NAME.findall(body)) & near(asked) == {example.answer.lower()}, example
+
+
+def near(asked):
+    """Los nombres de esa clase y los de las que se podrían confundir con ella."""
+    rows = (row.split("|") for row in recipes._lines(_tasks.CLASSES))
+    groups = next(f"{same} {doubtful}".split() for name, same, doubtful in rows if name == asked)
+    items = [item for item in recipes.ingredients().values() if item.group in groups]
+    lines = (line for item in items for line in recipes.quantities(item))
+    return {" ".join(word for word, _ in line.noun.spanish) for line in lines}
+
+
 def test_a_question_has_rivals_in_the_text(seen):
     """Siempre hay en el texto otra respuesta de la misma clase."""
     for example in seen["question"]:
@@ -288,6 +322,8 @@ def test_the_right_step_is_never_one_already_shown(seen, held_out):
         assert len(set(example.choices)) == 4
         repeated += any(choice.rstrip(".") in shown for choice in example.choices)
     assert repeated > 50, "alguna opción debe repetir un paso ya dado"
+    share = repeated / len(seen["choice"] + held_out["choice"])
+    assert share < 0.4, "un paso ya dado se repite con otras palabras si las hay"
 
 
 def test_the_order_of_steps_is_learnable_from_the_corpus(seen):
