@@ -132,6 +132,13 @@ def test_dropout_only_while_training():
     assert torch.equal(layer(X)[0], layer(X)[0])
 
 
+def test_turns_in_half_precision_are_not_rounded_and_the_output_is_half():
+    layer, X = make().bfloat16(), X_of().bfloat16()
+    cosines, sines = layer.rotation(torch.tensor([2047]), X)
+    assert cosines.dtype == sines.dtype == torch.float32, "el giro se redondearía dos veces"
+    assert layer(X)[0].dtype == torch.bfloat16
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
