@@ -46,7 +46,7 @@ def bert_masking() -> Figure:
         height=392,
     )
     whole = fig.op(150, 10, 180, 34, "100 tokens corrientes", size=fig.small)
-    rest = fig.op(8, 92, 168, 54, "85: no se tocan\nni se predicen", role="hidden", size=fig.small)
+    rest = fig.op(8, 92, 168, 54, "85: no se tocan\nni se predicen", dashed=True, size=fig.small)
     chosen = fig.op(252, 92, 220, 54, "15 elegidos:\nhay que adivinarlos", role="query")
     fig.arrow(whole.s, (whole.cx, 66), (rest.cx, 66), rest.n)
     fig.arrow(whole.s, (whole.cx, 66), (chosen.cx, 66), chosen.n)
