@@ -125,8 +125,9 @@ def test_the_mask_hides_the_padding_of_each_row(num_kv_heads, t):
     assert_close(H[1:], layer(X[1:, 3:])[0][:, 1:], **EXACT)
 
 
-def test_dropout_only_while_training():
-    layer, X = make(dropout=0.5), X_of()
+@pytest.mark.parametrize("t", [5, 1], ids=["varias posiciones", "una"])
+def test_dropout_only_while_training(t):
+    layer, X = make(dropout=0.5), X_of(t=t)
     assert not torch.equal(layer(X)[0], layer(X)[0])
     layer.eval()
     assert torch.equal(layer(X)[0], layer(X)[0])

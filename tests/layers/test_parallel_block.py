@@ -57,3 +57,8 @@ def test_weights_and_cache_come_out(Block):
     assert_close(y, block(x)[0], **EXACT)
     assert cache.length == 3 and A.shape == (2, 2, 3, 3)
     assert_close(A.sum(-1), torch.ones(2, 2, 3, dtype=torch.float64))
+
+
+def test_both_norms_of_a_serial_block_take_its_epsilon():
+    block = SerialBlock(8, 2, 12, eps=0.5)
+    assert block.norm.eps == block.inner_norm.eps == 0.5
