@@ -188,6 +188,11 @@ def test_the_future_is_not_seen():
 
 
 @torch.no_grad()
+def test_the_base_of_the_configuration_reaches_every_block():
+    palm = model(base=500.0)
+    assert {block.attention.base for block in palm.blocks} == {500.0}
+
+
 def test_rotary_positions_tell_order():
     shuffled = torch.tensor([[3, 1, 2, 5], [1, 3, 2, 5]])  # el mismo conjunto, en otro orden
     blind, rotary = model(positions=None, num_layers=1), model(num_layers=1)
