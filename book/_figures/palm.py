@@ -127,10 +127,12 @@ def palm_mixture() -> Figure:
     router = fig.op(238, 106, 220, 34, "enrutador", heavy=True)
     experts = []
     for e in range(4):
-        box = fig.op(224 + 64 * e, 196, 58, 84, f"{e + 1}", role="output", heavy=True)
-        if e == 2:
+        idle = e == 2
+        number = "" if idle else f"{e + 1}"
+        box = fig.op(224 + 64 * e, 196, 58, 84, number, role="output", heavy=True)
+        if idle:
             fig.grid(box.x + 4, box.y + 4, 1, 1, "hidden", cell=(box.w - 8, box.h - 8))
-            fig.text(box.cx, box.cy, "3")
+            fig.text(box.cx, box.cy, f"{e + 1}")
         experts.append(box)
     for i, (word, e) in enumerate(zip(words, (0, 3, 1), strict=True)):
         x = 272 + 76 * i
