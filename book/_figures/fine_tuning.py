@@ -9,7 +9,7 @@ TASKS = (
     ("Una frase", ("opinión",), "de $r$, en [CLS]:\nclases"),
     ("Un par de frases", ("receta", "frase"), "de $r$, en [CLS]:\nclases"),
     (
-        "Cuatro opciones, una a una",
+        "Cuatro opciones",
         ("receta", "opción"),
         "de $r$, una nota;\nsoftmax de las 4",
     ),
