@@ -1,11 +1,41 @@
 """Medir lo que mide un capítulo: sus celdas marcadas `measured`, tal como están en la página."""
 
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 import jupytext
+import torch
 
 BOOK = Path(__file__).parents[1] / "book"
+SEEDS = (0, 1, 2)
+
+
+def summary_rows(topic: str, device: str, columns: tuple[str, str]) -> list[dict[str, Any]]:
+    """Da una fila por cada clave de `figures`, un par, con su media y desviación entre semillas.
+
+    Argumentos:
+        topic: el capítulo.
+        device: dónde se ejecuta.
+        columns: qué nombran las dos partes de la clave.
+    """
+    runs = [run["figures"] for run in run_seeds(topic, device, "figures")]
+    return [
+        dict(zip(columns, key, strict=True))
+        | {"media": fmean(run[key] for run in runs), "±": stdev(run[key] for run in runs)}
+        | {f"semilla {seed}": run[key] for seed, run in zip(SEEDS, runs, strict=True)}
+        for key in runs[0]
+    ]
+
+
+def run_seeds(topic: str, device: str, *names: str) -> list[dict[str, Any]]:
+    """Ejecuta las celdas con cada semilla; de cada vez, guarda solo lo que se llama así."""
+    found = []
+    with torch.device(device), torch.enable_grad():
+        for seed in SEEDS:
+            namespace = run_chapter(topic, seed)
+            found.append({name: namespace[name] for name in names})
+    return found
 
 
 def run_chapter(topic: str, seed: int) -> dict[str, Any]:

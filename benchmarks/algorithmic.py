@@ -8,16 +8,11 @@ Lo que se mide es el capítulo `universal_transformer`: se ejecutan sus celdas m
 from statistics import fmean, stdev
 from typing import Any
 
-import torch
-
-from benchmarks._chapter import run_chapter
-
-SEEDS = (0, 1, 2)
+from benchmarks._chapter import run_seeds
 
 
 def run(device: str) -> list[dict[str, Any]]:
-    with torch.device(device), torch.enable_grad():
-        runs = [run_chapter("universal_transformer", seed) for seed in SEEDS]
+    runs = run_seeds("universal_transformer", device, "parameters", "scores")
     parameters = runs[0]["parameters"]
     return [
         {

@@ -5,26 +5,10 @@ Pérdida media por token y perplejidad en cien recetas apartadas, y cuántas vec
 Lo que se mide es el capítulo `transformer_xl`: se ejecutan sus celdas marcadas `measured`, tal como están en la página, cada vez con otra semilla.
 """  # noqa: E501
 
-from statistics import fmean, stdev
 from typing import Any
 
-import torch
-
-from benchmarks._chapter import run_chapter
-
-SEEDS = (0, 1, 2)
+from benchmarks._chapter import summary_rows
 
 
 def run(device: str) -> list[dict[str, Any]]:
-    with torch.device(device), torch.enable_grad():
-        runs = [run_chapter("transformer_xl", seed)["figures"] for seed in SEEDS]
-    return [
-        {
-            "medida": measure,
-            "modelo": model,
-            "media": fmean(run[measure, model] for run in runs),
-            "±": stdev(run[measure, model] for run in runs),
-        }
-        | {f"semilla {seed}": run[measure, model] for seed, run in zip(SEEDS, runs, strict=True)}
-        for measure, model in runs[0]
-    ]
+    return summary_rows("transformer_xl", device, ("medida", "modelo"))

@@ -7,13 +7,9 @@ Lo que se mide es el capítulo `translator`: se ejecutan sus celdas marcadas `me
 
 from typing import Any
 
-import torch
-
-from benchmarks._chapter import run_chapter
-
-SEEDS = (0, 1, 2)
+from benchmarks._chapter import SEEDS, run_seeds
 
 
 def run(device: str) -> list[dict[str, Any]]:
-    with torch.device(device), torch.enable_grad():
-        return [{"semilla": seed} | run_chapter("translator", seed)["figures"] for seed in SEEDS]
+    runs = run_seeds("translator", device, "figures")
+    return [{"semilla": seed} | run["figures"] for seed, run in zip(SEEDS, runs, strict=True)]

@@ -3,12 +3,14 @@
 import ast
 import builtins
 import importlib
+import json
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = {
+    "bert": "figures",
     "fine_tuning": "figures",
     "translator": "figures",
     "universal_transformer": "scores",
@@ -46,3 +48,17 @@ def test_they_train_and_leave_the_figures(measured, topic, figures):
     code = "\n".join(measured(topic))
     assert code.count("train(\n") == 1 and f"\n{figures} = {{" in code
     assert "SEED =" not in code
+
+
+def test_each_seed_runs_once_and_the_rows_have_the_published_columns(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    chapter = importlib.import_module("benchmarks._chapter")
+    stubbed = {0: 1.0, 1: 2.0, 2: 6.0}
+    monkeypatch.setattr(
+        chapter, "run_chapter", lambda topic, seed: {"figures": {("pérdida", topic): stubbed[seed]}}
+    )
+    [row] = chapter.summary_rows("bert", "cpu", ("medida", "modelo"))
+    assert (row["medida"], row["modelo"], row["media"]) == ("pérdida", "bert", 3.0)
+    assert row["±"] == pytest.approx(7**0.5), "la desviación es la de la muestra"
+    published = ROOT / "benchmarks" / "results" / "bert_pretraining.json"
+    assert list(row) == list(json.loads(published.read_text())["rows"][0])
