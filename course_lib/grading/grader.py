@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -342,7 +342,7 @@ class _Grading:
                 return
             finally:
                 seconds = time.monotonic() - start
-            self.results[exercise.name] = _with_seconds(result, seconds)
+            self.results[exercise.name] = replace(result, seconds=seconds)
 
     def _check(self, worker: Worker, exercise: Exercise) -> ExerciseResult:
         name = self.sheet.names[exercise.name]
@@ -406,7 +406,3 @@ def _failed(exercise: Exercise, message: str) -> ExerciseResult:
 
 def _from_verdict(verdict: Verdict) -> ExerciseResult:
     return ExerciseResult(**asdict(verdict))
-
-
-def _with_seconds(result: ExerciseResult, seconds: float) -> ExerciseResult:
-    return ExerciseResult(**{**asdict(result), "seconds": seconds})
