@@ -112,11 +112,13 @@ class SubmissionResult:
         return asdict(self) | {"points": self.points, "max_points": self.max_points}
 
 
-def grade_submission(path: Path, seed: int, *, topic: str | None = None) -> SubmissionResult:
+def grade_submission(
+    content: Path | bytes, seed: int, *, topic: str | None = None
+) -> SubmissionResult:
     """Califica una sola entrega; para muchas, un `Grader` aprovecha el trabajo de arrancar.
 
     Argumentos:
-        path: el cuaderno.
+        content: la ruta del cuaderno, o sus bytes.
         seed: semilla de las entradas; no debe poder adivinarse.
         topic: el tema; si falta, se reconoce por lo que el cuaderno define.
 
@@ -124,11 +126,14 @@ def grade_submission(path: Path, seed: int, *, topic: str | None = None) -> Subm
         SandboxError: aquí no se puede construir una caja; dice qué instalar.
     """
     with Grader() as grader:
-        return grader.grade(path, seed, topic=topic)
+        return grader.grade(content, seed, topic=topic)
 
 
 class Grader:
     """Califica entregas, una tras otra, cada una en una caja nueva.
+
+    Cada proceso que califica tiene el suyo, creado después de dividirse, y lo usa un solo hilo. Si
+    ese proceso muere de golpe, la plantilla y las cajas mueren con él.
 
     Argumentos:
         limits: lo que puede gastar cada entrega.
@@ -177,11 +182,19 @@ class Grader:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def grade(self, path: Path, seed: int, *, topic: str | None = None) -> SubmissionResult:
-        """Califica una entrega; lo que ella haga nunca es una excepción de aquí."""
+    def grade(
+        self, content: Path | bytes, seed: int, *, topic: str | None = None
+    ) -> SubmissionResult:
+        """Califica una entrega; lo que ella haga nunca es una excepción de aquí.
+
+        Argumentos:
+            content: la ruta del cuaderno, o sus bytes.
+            seed: semilla de las entradas; no debe poder adivinarse.
+            topic: el tema; si falta, se reconoce por lo que el cuaderno define.
+        """
         start = time.monotonic()
         try:
-            submission = read_submission(path)
+            submission = read_submission(content)
         except SubmissionError as error:
             return SubmissionResult("unreadable", str(error))
         topic = topic or guess_topic(submission)
@@ -201,6 +214,10 @@ class Grader:
     def order(self, text: dict, descriptors: list[int]) -> None:
         """Pide a la plantilla un proceso."""
         socket.send_fds(self._orders, [json.dumps(text).encode()], descriptors)
+
+    def temporary_folder(self) -> tempfile.TemporaryDirectory:
+        """Crea una carpeta que se borra, como tarde, con el calificador."""
+        return tempfile.TemporaryDirectory(dir=self._folder.name)
 
     def _view(self, sheet: Sheet, answers: tuple[str, ...]) -> Path:
         key = (sheet.tools, answers)
@@ -223,7 +240,7 @@ class Worker:
     def __init__(self, grader: Grader, view: Path, blocked: list[str]) -> None:
         self._limits = grader.limits
         self._sandbox = Sandbox(view, grader.limits) if grader.sandboxed else None
-        self._home = None if grader.sandboxed else tempfile.TemporaryDirectory(prefix="course-")
+        self._home = None if grader.sandboxed else grader.temporary_folder()
         self._pid: int | None = None
         ours, theirs = socket.socketpair()
         namespaces = self._sandbox.namespaces() if self._sandbox else []

@@ -220,11 +220,17 @@ def join(namespaces: list[int], user: int, limits: Limits) -> None:
     if child:
         os.waitpid(child, 0)
         os._exit(0)
-    libc.prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0)
+    die_with_parent()
     os.setsid()
     os.chdir(HOME)
     apply_limits(limits)
     _drop_privileges(libc, user)
+
+
+def die_with_parent() -> None:
+    """Hace que este proceso termine cuando termine quien lo creó (en Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0)
 
 
 def apply_limits(limits: Limits) -> None:

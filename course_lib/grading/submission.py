@@ -44,13 +44,19 @@ class Submission:
     checked: tuple[str, ...] = ()
 
 
-def read_submission(path: Path) -> Submission:
+def read_submission(content: Path | bytes) -> Submission:
     """Lee un cuaderno sin ejecutar ni creer nada de lo que dice.
+
+    Argumentos:
+        content: la ruta del cuaderno, o sus bytes.
 
     Errores:
         SubmissionError: no es un archivo normal, es demasiado grande o no es un cuaderno.
     """
-    content = _read_file(Path(path))
+    if not isinstance(content, bytes):
+        content = _read_file(Path(content))
+    if len(content) > MAX_FILE:
+        raise SubmissionError(f"el archivo pasa de {MAX_FILE >> 20} MB: quítale las salidas")
     try:
         notebook = json.loads(content.decode("utf-8-sig"), parse_constant=lambda name: None)
     except UnicodeDecodeError:
@@ -77,10 +83,7 @@ def _read_file(path: Path) -> bytes:
         os.close(descriptor)
         raise SubmissionError("la entrega no es un archivo normal")
     with os.fdopen(descriptor, "rb") as file:
-        content = file.read(MAX_FILE + 1)
-    if len(content) > MAX_FILE:
-        raise SubmissionError(f"el archivo pasa de {MAX_FILE >> 20} MB: quítale las salidas")
-    return content
+        return file.read(MAX_FILE + 1)
 
 
 def _code_cells(notebook: Any) -> list[str]:

@@ -12,6 +12,8 @@ import importlib
 import importlib.abc
 import json
 import os
+import select
+import shutil
 import signal
 import socket
 import sys
@@ -27,28 +29,46 @@ from course_lib.grading import check as check_module
 from course_lib.grading.check import describe, quiet_and_seeded
 from course_lib.grading.plain_data import plain
 from course_lib.grading.remote import Peer
-from course_lib.grading.sandbox import Limits, apply_limits, join
+from course_lib.grading.sandbox import Limits, apply_limits, die_with_parent, join
 from course_lib.grading.wire import Channel, ChannelClosedError, encode
 
 _PRELOADED = ("IPython.core.interactiveshell", "einops", "matplotlib.figure", "numpy")
+_LOOK_EVERY = 1.0
 
 
 def template(descriptor: int) -> None:
-    """Espera peticiones, cada una con los descriptores de una entrega, y se divide por cada una."""
+    """Espera peticiones, cada una con los descriptores de una entrega, y se divide por cada una.
+
+    Termina cuando el calificador cierra su extremo o desaparece; si no pudo borrar su carpeta, la
+    borra ella.
+    """
+    grader = os.getppid()
     torch.set_num_threads(1)
     for name in _PRELOADED:
         importlib.import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     orders = socket.socket(fileno=descriptor)
-    while True:
+    while _wait_for_order(orders, grader):
         text, descriptors, _, _ = socket.recv_fds(orders, 1 << 16, 16)
         if not text:
-            return
+            break
         if os.fork() == 0:
             orders.close()
             _begin(json.loads(text), descriptors)
         for each in descriptors:
             os.close(each)
+    shutil.rmtree(os.environ["HOME"], ignore_errors=True)
+
+
+def _wait_for_order(orders: socket.socket, grader: int) -> bool:
+    """Espera una petición; False si el calificador ya no existe.
+
+    Que su extremo se cierre no basta: un proceso que él dividió puede tener una copia abierta.
+    """
+    while not select.select([orders], [], [], _LOOK_EVERY)[0]:
+        if os.getppid() != grader:
+            return False
+    return True
 
 
 def _begin(order: dict, descriptors: list[int]) -> None:
@@ -60,6 +80,7 @@ def _begin(order: dict, descriptors: list[int]) -> None:
         if namespaces:
             join(namespaces, order["user"], limits)
         else:
+            die_with_parent()
             os.setsid()
             os.chdir(order["home"])
             apply_limits(limits)

@@ -2,6 +2,9 @@
 
 import ast
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -118,6 +121,69 @@ def test_a_broken_reference_is_not_the_students_fault(grader, tmp_path, monkeypa
     monkeypatch.setattr(grader_module, "topic_exercises", lambda topic: (broken,))
     with pytest.raises(RuntimeError, match="El problema es del curso"):
         grader.grade(submit(tmp_path, SOFT), 3)
+
+
+FORKS_AND_WAITS = """
+import os, sys, time
+from course_lib.grading.grader import Grader
+if __name__ == "__main__":
+    grader = Grader(sandboxed=sys.argv[1] == "True")
+    grader.grade(b'{"cells": []}', 1)
+    if os.fork() == 0:
+        time.sleep(30)  # conserva abierto el extremo del calificador
+        os._exit(0)
+    print(grader._template.pid, grader._folder.name, flush=True)
+    grader.grade(sys.argv[2].encode(), 1)
+"""
+
+
+@pytest.mark.parametrize("sandboxed", [True, False])
+def test_a_killed_grader_leaves_no_process_and_no_folder(sandboxed, sandbox_here):
+    endless = json.dumps(notebook([IMPORTS, SOFT, "import time\nwhile True: time.sleep(1)"]))
+    process = subprocess.Popen(
+        [sys.executable, "-c", FORKS_AND_WAITS, str(sandboxed), endless],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    template, folder = process.stdout.readline().split()
+    until(lambda: len(descendants(int(template))) > 0, "no se creó el proceso de la entrega")
+    started = {*descendants(int(template)), int(template)}
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    until(lambda: not any(map(is_alive, started)), "quedan procesos de un calificador muerto")
+    until(lambda: not Path(folder).exists(), "queda la carpeta de un calificador muerto")
+
+
+def until(condition, message, seconds=30):
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, message
+        time.sleep(0.05)
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def descendants(pid):
+    """Los procesos que descienden de uno."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    found = [int(child) for child in children.read_text().split()]
+    return found + [x for child in found for x in descendants(child)]
+
+
+def test_bytes_are_graded_like_a_file(grader, tmp_path):
+    path = submit(tmp_path, SOFT, TIES)
+    told = [grader.grade(content, 3) for content in (path, path.read_bytes())]
+    assert told[0].points == 2
+    assert [by_name(r)["soft_argmax"].status for r in told] == ["correct"] * 2
+    assert [r.points for r in told] == [2, 2]
+    assert grader.grade(b" " * ((20 << 20) + 1), 3).status == "unreadable"
 
 
 # Sin ejecutar nada
