@@ -226,7 +226,7 @@ class Peer:
         versions = [copy._version for copy in copies]
         function, args, kwargs = self._what_to_call(header, copies)
         found: list[torch.Tensor] = []
-        with self._tracking() as anchors, _watch_saved(copies) as saved:
+        with self._tracking() as anchors, self._watch_saved(copies) as saved:
             value, notes = self._run(header, function, args, kwargs)
             tree = encode(plain(value, keep_graph=True), found)
         changes = []
@@ -302,6 +302,16 @@ class Peer:
         finally:
             self._tracked = before
 
+    def _watch_saved(
+        self, tensors: list[torch.Tensor]
+    ) -> contextlib.AbstractContextManager[set[int]]:
+        """Solo observa el calificador: con un observador, torch no comprueba las versiones.
+
+        El estudiante que escribe en un tensor que su grafo guardó debe encontrar el mismo error que
+        en su cuaderno.
+        """
+        return _saved_among(tensors) if self.trusted else contextlib.nullcontext(set())
+
     # Funciones que cruzan: solo las del calificador
 
     def _export(self, function: Callable) -> int | None:
@@ -327,7 +337,7 @@ def _leaf(tensor: torch.Tensor, leaves: list[torch.Tensor]) -> torch.Tensor:
 
 
 @contextlib.contextmanager
-def _watch_saved(tensors: list[torch.Tensor]) -> Iterator[set[int]]:
+def _saved_among(tensors: list[torch.Tensor]) -> Iterator[set[int]]:
     """Reúne las posiciones de los tensores que el grafo guarda para derivar."""
     positions = {tensor.untyped_storage().data_ptr(): i for i, tensor in enumerate(tensors)}
     saved: set[int] = set()
