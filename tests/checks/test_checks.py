@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import course_lib.checks
-from course_lib.grading import STUB_MESSAGE, check
+from course_lib.grading import STUB_MESSAGE
 from course_lib.grading.check import (
     NOTEBOOK_SEED,
     check_exercise,
@@ -21,6 +21,7 @@ from course_lib.grading.check import (
     run_cases,
 )
 from course_lib.grading.plain_data import is_plain, plain, tensors_in
+from tests.checks.judging import diagnose, each_runs_once
 
 SEEDS = (*range(9), NOTEBOOK_SEED)
 TOPICS = sorted(module.name for module in pkgutil.iter_modules(course_lib.checks.__path__))
@@ -78,42 +79,15 @@ def test_a_stub_is_pending(exercise):
     assert [check_exercise(exercise, blank).status for blank in blanks] == ["pending"] * len(blanks)
 
 
-def remembered(function, key):
-    """La misma función; con las mismas entradas, según `key`, no se repite."""
-    known = {}
-
-    def wrapped(*arguments):
-        which = key(*arguments)
-        if which not in known:
-            known[which] = function(*arguments)
-        return known[which]
-
-    return wrapped
-
-
-@pytest.fixture
-def each_runs_once(monkeypatch):
-    """Cada implementación se ejecuta una vez por semilla, aunque se compare con muchas otras."""
-    monkeypatch.setattr(
-        check, "draw_cases", remembered(draw_cases, lambda exercise, seed: (exercise.name, seed))
-    )
-    for name in ("run_cases", "run_gradients"):
-        same = remembered(getattr(check, name), lambda exercise, *rest: tuple(map(id, rest)))
-        monkeypatch.setattr(check, name, same)
-
-
 @every_exercise
-def test_every_misconception_is_caught_with_its_own_hint(exercise, each_runs_once):
-    wrong = []
-    for misconception in exercise.misconceptions:
-        for seed in SEEDS:
-            verdict = check_exercise(exercise, misconception.implementation, seed=seed)
-            if verdict.misconception != misconception.name or verdict.message != misconception.hint:
-                wrong.append((misconception.name, seed, verdict))
-    tried = len(exercise.misconceptions)
-    caught = tried - len({name for name, _, _ in wrong})
-    print(f"{exercise.name}: {caught}/{tried} errores frecuentes, {len(SEEDS)} semillas")
-    assert wrong == []
+def test_every_misconception_is_caught_with_its_own_hint(exercise):
+    with each_runs_once(exercise):
+        found = diagnose(exercise, SEEDS)
+    print(f"{exercise.name}: {found.caught}/{found.tried} juicios, {len(SEEDS)} semillas")
+    assert found.passed == [], "un error frecuente pasa"
+    assert found.confused == [], "recibe la pista de otro"
+    assert found.unnamed == [], "no se reconoce"
+    assert found.caught == found.tried == len(SEEDS) * len(exercise.misconceptions)
 
 
 @every_exercise

@@ -1,0 +1,237 @@
+"""Lo que se promete de un ejercicio, medido: cada juicio con tantas semillas como se pidan.
+
+Lo usan las pruebas, con pocas semillas, y `python -m benchmarks hints`, con cien.
+"""
+
+import contextlib
+import io
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from unittest import mock
+
+from course_lib.grading import check
+from course_lib.grading.check import Verdict, check_exercise
+from course_lib.grading.exercise import Exercise
+from tests.checks.mutants import Change, changes_of, describe, mutant, pairs_of
+from tests.checks.solutions import Solution
+
+SECONDS = 10
+MUTANT_SEEDS = range(5)
+WITNESS_SEEDS = range(1, 11)
+MOST_PAIRS = 150
+
+
+@contextlib.contextmanager
+def each_runs_once(exercise: Exercise) -> Iterator[None]:
+    """La referencia y cada error frecuente se ejecutan una vez por semilla.
+
+    Lo que se juzga no cambia: son las mismas entradas y las mismas salidas, que se comparan con
+    las de todos los demás.
+    """
+    known = {id(exercise.reference), *(id(m.implementation) for m in exercise.misconceptions)}
+
+    def once(run: Callable) -> Callable:
+        runs: dict = {}
+
+        def wrapped(exercise, implementation, cases):
+            if id(implementation) not in known:  # el de un estudiante puede repetir el de otro
+                return run(exercise, implementation, cases)
+            which = id(implementation), id(cases)
+            if which not in runs:
+                runs[which] = run(exercise, implementation, cases), cases
+            return runs[which][0]
+
+        return wrapped
+
+    drawn: dict = {}
+
+    def draw_cases(exercise, seed, draw=check.draw_cases):
+        if seed not in drawn:
+            drawn[seed] = draw(exercise, seed)
+        return drawn[seed]
+
+    with mock.patch.multiple(
+        check,
+        draw_cases=draw_cases,
+        run_cases=once(check.run_cases),
+        run_gradients=once(check.run_gradients),
+    ):
+        yield
+
+
+# La referencia, las alternativas y los errores frecuentes
+
+
+def failures(exercise: Exercise, student, seeds: Iterable[int]) -> list[tuple[int, Verdict]]:
+    """Las semillas con que una respuesta que es correcta no pasa."""
+    verdicts = ((seed, check_exercise(exercise, student, seed=seed)) for seed in seeds)
+    return [(seed, verdict) for seed, verdict in verdicts if verdict.status != "correct"]
+
+
+@dataclass
+class Diagnoses:
+    """Cómo salen los errores frecuentes de un ejercicio, semilla por semilla."""
+
+    tried: int = 0
+    caught: int = 0
+    passed: list[tuple] = field(default_factory=list)
+    unnamed: list[tuple] = field(default_factory=list)
+    confused: list[tuple] = field(default_factory=list)
+
+
+def diagnose(exercise: Exercise, seeds: Iterable[int]) -> Diagnoses:
+    """Comprueba cada error frecuente: se reconoce, pasa, queda sin nombre o toma otra pista."""
+    found = Diagnoses()
+    for seed in seeds:
+        for misconception in exercise.misconceptions:
+            verdict = check_exercise(exercise, misconception.implementation, seed=seed)
+            found.tried += 1
+            record = (misconception.name, seed, verdict)
+            if verdict.misconception == misconception.name:
+                assert verdict.message == misconception.hint, record
+                found.caught += 1
+            elif verdict.status == "correct":
+                found.passed.append(record)
+            else:
+                (found.confused if verdict.misconception else found.unnamed).append(record)
+    return found
+
+
+# Los mutantes de la solución
+
+
+@contextlib.contextmanager
+def deadline(seconds: int) -> Iterator[None]:
+    """Corta un mutante que no termina, donde el sistema tiene alarmas."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(signum, frame):
+        raise TimeoutError("el mutante no termina")
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def first_fault(exercise: Exercise, student, seeds: Iterable[int]) -> Verdict:
+    """El primer veredicto que no es correcto; si no hay, el último."""
+    for seed in seeds:
+        verdict = check_exercise(exercise, student, seed=seed)
+        if verdict.status != "correct":
+            break
+    return verdict
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Un mutante que se nota: su cambio y la pista que recibe, si recibe alguna."""
+
+    change: Change
+    hint: str | None
+
+
+@dataclass
+class Mutation:
+    """Los mutantes de una celda de la solución: los probados, los que viven y las pistas."""
+
+    exercise: Exercise
+    solution: Solution
+    index: int
+    tried: int = 0
+    alive: list[str] = field(default_factory=list)
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.code = self.solution.cells[self.index]
+        self.before = self.solution.namespace_before(self.index)
+
+    def student(self, *changes: Change):
+        return self.solution.student(self.index, mutant(self.code, *changes), self.before)
+
+    def try_each(self) -> None:
+        """Prueba cada mutante; se mata si deja de pasar con alguna semilla."""
+        for change in changes_of(self.code):
+            self.tried += 1
+            try:
+                with deadline(SECONDS), contextlib.redirect_stdout(io.StringIO()):
+                    verdict = first_fault(self.exercise, self.student(change), MUTANT_SEEDS)
+            except Exception:  # el mutante no llega a definirse: también se nota
+                continue
+            if verdict.status == "correct":
+                self.alive.append(describe(self.code, change))
+            elif "TimeoutError" not in verdict.message:  # el que no termina no hace pareja
+                self.mistakes.append(Mistake(change, verdict.misconception))
+
+
+def mutations(exercise: Exercise, solution: Solution) -> list[Mutation]:
+    """Prueba los mutantes de cada celda con la solución de un ejercicio."""
+    found = [Mutation(exercise, solution, index) for index in solution.marked]
+    for mutation in found:
+        mutation.try_each()
+    return found
+
+
+# Dos errores a la vez
+
+
+@dataclass
+class Pairs:
+    """Qué pista reciben las parejas de errores de un ejercicio.
+
+    `own`: la de uno de los dos; `neutral`: ninguna, solo la propiedad que falla; `same`: la de otro
+    error, y el código hace lo mismo que él con todas las semillas; `false`: la de otro, sin serlo.
+    """
+
+    own: int = 0
+    neutral: int = 0
+    same: list[tuple] = field(default_factory=list)
+    false: list[tuple] = field(default_factory=list)
+
+    @property
+    def tried(self) -> int:
+        return self.own + self.neutral + len(self.same) + len(self.false)
+
+
+def try_pairs(mutation: Mutation, found: Pairs, most: int = MOST_PAIRS) -> None:
+    """Juzga parejas de errores de una celda y clasifica la pista que reciben."""
+    hints = {id(m.change): m.hint for m in mutation.mistakes}
+    for pair in pairs_of([m.change for m in mutation.mistakes], most):
+        try:
+            with deadline(SECONDS), contextlib.redirect_stdout(io.StringIO()):
+                student = mutation.student(*pair)
+                verdict = first_fault(mutation.exercise, student, MUTANT_SEEDS)
+                _classify(mutation, pair, student, verdict, [hints[id(c)] for c in pair], found)
+        except Exception:  # no llega a definirse: no hay nada que calificar
+            continue
+
+
+def _classify(mutation, pair, student, verdict, own, found: Pairs) -> None:
+    if verdict.status == "correct":  # un cambio deshace el otro
+        return
+    if verdict.misconception is None:
+        found.neutral += 1
+    elif verdict.misconception in own:
+        found.own += 1
+    else:
+        told = [describe(mutation.code, change) for change in pair]
+        record = (verdict.misconception, verdict.property, *told)
+        alike = all(
+            check_exercise(mutation.exercise, student, seed=seed).misconception
+            == verdict.misconception
+            for seed in WITNESS_SEEDS
+        )
+        (found.same if alike else found.false).append(record)
+
+
+def find_pairs(exercise: Exercise, tried: list[Mutation]) -> Pairs:
+    found = Pairs()
+    for mutation in tried:
+        try_pairs(mutation, found)
+    return found

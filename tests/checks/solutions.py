@@ -1,0 +1,81 @@
+"""Las soluciones de `solutions/TEMA.md`: dónde está cada una, y qué dejan definido sus celdas."""
+
+import ast
+import contextlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_lib.grading.fingerprint import code_cells, parse_cell
+from course_lib.grading.notebooks import NotebookError, Source, checked_names, topics_in
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Un ejercicio en su cuaderno: las celdas hasta su comprobación, y qué se comprueba."""
+
+    name: str
+    cells: tuple[str, ...]
+    checked: str
+
+    @property
+    def marked(self) -> list[int]:
+        """Las celdas con la solución: las marcadas después de la comprobación anterior."""
+        previous = [i for i, cell in enumerate(self.cells) if _check_call(cell) is not None]
+        start = previous[-1] + 1 if previous else 0
+        return [i for i, c in enumerate(self.cells) if i >= start and "### BEGIN SOLUTION" in c]
+
+    def namespace_before(self, index: int) -> dict:
+        """Lo que dejan definido las celdas anteriores a una."""
+        return run_cells(self.cells[:index], {"__name__": "__main__"})
+
+    def student(self, index: int = 0, cell=None, before: dict | None = None):
+        """Lo que se comprueba; `cell`, si se da, es el árbol que va en lugar de esa celda."""
+        namespace = dict(before) if before is not None else self.namespace_before(index)
+        rest = self.cells[index:]
+        if cell is not None:
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(cell, "<celda>", "exec"), namespace)
+            rest = rest[1:]
+        return eval(self.checked, run_cells(rest, namespace))
+
+
+def run_cells(cells, namespace: dict) -> dict:
+    """Ejecuta celdas, calladas y sin sus comprobaciones."""
+    for code in cells:
+        if _check_call(code) is None:
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(parse_cell(code), "<celda>", "exec"), namespace)
+    return namespace
+
+
+def read_solutions(topics=None) -> list[Solution]:
+    """Lee las soluciones de unos temas; si faltan, de todos."""
+    found = []
+    for topic in topics_in(ROOT) if topics is None else topics:
+        with contextlib.suppress(NotebookError):  # `course regenerate` dice qué tiene mal
+            source = Source.read(topic, ROOT)
+            checked_names(source)
+            found += find_solutions(source)
+    return found
+
+
+def find_solutions(source: Source) -> list[Solution]:
+    found, cells = [], []
+    for cell in code_cells(source.notebook):
+        call = _check_call(cell.source)
+        if call is not None:
+            checked = ast.unparse(call.args[1])
+            found.append(Solution(call.args[0].value, tuple(cells), checked))
+        cells.append(cell.source)
+    return found
+
+
+def _check_call(code):
+    tree = parse_cell(code)
+    last = tree.body[-1] if tree and tree.body else None
+    call = last.value if isinstance(last, ast.Expr) else None
+    is_check = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "check"
+    return call if is_check else None
