@@ -1,0 +1,318 @@
+"""Lo que se entregó: quién, qué archivo y qué obtuvo.
+
+`collect` reúne las entregas de una carpeta, o del ZIP «descargar todas las entregas» de Moodle. No
+ejecuta nada ni se fía de ningún nombre: un archivo ajeno puede llamarse de cualquier modo.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from course_lib.grading.delivered import (
+    CollectionError,
+    Delivered,
+    FileError,
+    inner_files,
+    open_delivery,
+)
+from course_lib.grading.grader import SubmissionResult
+from course_lib.grading.names import clean_name, parse_moodle_name, short_hash, slug
+from course_lib.grading.submission import MAX_FILE
+
+__all__ = [
+    "CollectionError",
+    "Entry",
+    "Graded",
+    "best_by_topic",
+    "by_student",
+    "collect",
+    "student_key",
+]
+
+MAX_NOTEBOOKS = 30
+MAX_STUDENT = 100 << 20
+MAX_TOTAL = 4 << 30
+_MAX_ZIP_DEPTH = 2
+_MAX_ZIPS = 20
+_ARCHIVES = frozenset({".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"})
+# Lo que quien califica suele tener junto a los cuadernos.
+_NOT_DELIVERIES = frozenset({".csv", ".tsv", ".xlsx", ".xls", ".ods", ".md", ".log"})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Un archivo que alguien entregó.
+
+    Argumentos:
+        student: nombre de quien entrega, como se muestra.
+        key: identificador único del archivo en esta entrega, que sirve de nombre de archivo.
+        source: su nombre en la carpeta o en el ZIP, como se muestra.
+        content: los bytes, o por qué no se pudieron leer.
+        participant: el número que Moodle da al participante, si lo hay.
+        folder: la carpeta de Moodle en que venía, que la retroalimentación debe repetir.
+    """
+
+    student: str
+    key: str
+    source: str
+    content: bytes | str = field(repr=False)
+    participant: str | None = None
+    folder: str | None = None
+
+
+@dataclass(frozen=True)
+class Graded:
+    """Una entrega y lo que obtuvo."""
+
+    entry: Entry
+    result: SubmissionResult
+
+
+# De quién es cada cosa
+
+
+def student_key(entry: Entry) -> str:
+    """Identifica a quien entrega, con un texto que sirve de nombre de archivo."""
+    mark = entry.participant or short_hash(entry.student)
+    return f"{slug(entry.student) or 'estudiante'}-{mark}"
+
+
+def by_student(graded: Iterable[Graded]) -> dict[str, list[Graded]]:
+    """Agrupa por estudiante (`student_key`), en el orden en que llegan."""
+    groups: dict[str, list[Graded]] = {}
+    for one in graded:
+        groups.setdefault(student_key(one.entry), []).append(one)
+    return groups
+
+
+def best_by_topic(graded: Iterable[Graded]) -> list[Graded]:
+    """Da las entregas que cuentan: de cada estudiante y tema, la primera con más puntos."""
+    best: dict[tuple[str, str], Graded] = {}
+    for one in graded:
+        if one.result.status != "graded" or one.result.topic is None:
+            continue
+        place = student_key(one.entry), one.result.topic
+        if place not in best or one.result.points > best[place].result.points:
+            best[place] = one
+    return list(best.values())
+
+
+# Reunir
+
+
+def collect(path: Path) -> list[Entry]:
+    """Reúne las entregas de una carpeta o de un ZIP, ordenadas por estudiante y archivo.
+
+    Cada estudiante tiene al menos una entrada: si no hay ningún cuaderno suyo, su contenido dice
+    por qué. Las claves dependen solo de los nombres, así que son las mismas en otra ejecución.
+
+    Argumentos:
+        path: una carpeta con un cuaderno o una carpeta por estudiante, la de nbgrader
+            (`submitted/ESTUDIANTE/TAREA/`), o un ZIP de cualquiera de ellas o de Moodle.
+
+    Errores:
+        CollectionError: no existe, no es una carpeta ni un ZIP, está dañado, o no hay entregas.
+    """
+    path = Path(path)
+    with open_delivery(path) as (files, is_zip):
+        owners = _owners(_without_root(files) if is_zip else files)
+        if not owners:
+            raise CollectionError(
+                f"«{path}» no tiene entregas: se espera un cuaderno (.ipynb) o una carpeta por "
+                f"estudiante, o el ZIP de Moodle."
+            )
+        entries: list[Entry] = []
+        total = 0
+        for owner in owners:
+            entries += owner.entries()
+            total += owner.spent
+            if total > MAX_TOTAL:
+                raise CollectionError(
+                    f"Las entregas de «{path}» pasan de {MAX_TOTAL >> 30} GB: califícalas por "
+                    f"partes."
+                )
+    if not any(owner.plugins or owner.found for owner in owners):
+        raise CollectionError(f"«{path}» no tiene ningún cuaderno (.ipynb): revisa la ruta.")
+    return sorted(entries, key=lambda e: (_sortable(e.student), e.participant or "", e.source))
+
+
+def _sortable(text: str) -> tuple[str, str]:
+    base = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+    return base.casefold(), text
+
+
+def _without_root(files: list[Delivered]) -> list[Delivered]:
+    """Quita la carpeta que envuelve un ZIP entero, si hay una y no es de un solo estudiante."""
+    roots = {file.parts[0] for file in files}
+    inside = [file for file in files if len(file.parts) > 1]
+    if len(roots) != 1 or len(inside) < 2 or parse_moodle_name(next(iter(roots))):
+        return files
+    if next(iter(roots)) == "submitted" or len(inside) + 1 < len(files):
+        return files
+    return [_shifted(file, 1) for file in inside]
+
+
+def _shifted(file: Delivered, count: int) -> Delivered:
+    return Delivered(file.parts[count:], file.number, file.opener, file.problem)
+
+
+def _owners(files: list[Delivered]) -> list[_Owner]:
+    owners: dict[tuple[str, ...], _Owner] = {}
+    for file in files:
+        found = _owner_of(file)
+        if found is not None:
+            owner, rest = found
+            owner = owners.setdefault(owner.identity, owner)
+            owner.files.append(rest)
+    _make_names_unique(owners.values())
+    return list(owners.values())
+
+
+def _owner_of(file: Delivered) -> tuple[_Owner, Delivered] | None:
+    """Dice de quién es un archivo: por el nombre de Moodle, la carpeta o el nombre del archivo."""
+    parts = file.parts
+    moodle = parse_moodle_name(parts[0])
+    if moodle is not None:
+        raw = () if moodle.number else (moodle.student,)
+        owner = _Owner(("moodle", moodle.number or "", *raw), moodle.student)
+        owner.participant, owner.folder = moodle.number, moodle.folder
+        owner.plugins.add(moodle.plugin)
+        rest = (moodle.rest,) if moodle.rest else parts[1:]
+        return owner, Delivered(rest or ("",), file.number, file.opener, file.problem)
+    if parts[0] == "submitted" and not (len(parts) == 1 and file.is_folder):
+        parts = parts[1:]
+    if not parts:
+        return None
+    if len(parts) > 1 or file.is_folder:
+        rest = Delivered(parts[1:] or ("",), file.number, file.opener, file.problem)
+        return _Owner(("folder", parts[0]), clean_name(parts[0])), rest
+    return _owner_of_single(file, parts[0])
+
+
+def _owner_of_single(file: Delivered, name: str) -> tuple[_Owner, Delivered] | None:
+    if Path(name).suffix.lower() in _NOT_DELIVERIES:
+        return None
+    owner = _Owner(("file", name, str(file.number)), clean_name(_without_suffix(name)))
+    return owner, Delivered((name,), file.number, file.opener, file.problem)
+
+
+def _without_suffix(name: str) -> str:
+    path = Path(name)
+    known = path.suffix.lower() in (".txt", ".json") and path.stem.lower().endswith(".ipynb")
+    return Path(path.stem).stem if known else path.stem
+
+
+def _make_names_unique(owners: Iterable[_Owner]) -> None:
+    """Dos estudiantes sin número no pueden llamarse igual: al segundo se le añade un número."""
+    taken: set[str] = set()
+    for owner in owners:
+        owner.student = owner.student or "sin nombre"
+        if owner.participant is None:
+            name, count = owner.student, 1
+            while owner.student in taken:
+                count += 1
+                owner.student = f"{name} ({count})"
+            taken.add(owner.student)
+
+
+# Los cuadernos de cada quien
+
+
+@dataclass
+class _Owner:
+    """Quien entrega, y sus archivos."""
+
+    identity: tuple[str, ...]
+    student: str
+    participant: str | None = None
+    folder: str | None = None
+    files: list[Delivered] = field(default_factory=list)
+    plugins: set[str] = field(default_factory=set)
+    spent: int = 0
+    archives: int = 0
+    found: int = 0
+
+    def entries(self) -> list[Entry]:
+        """Da una entrada por cuaderno, o una que dice por qué no hay ninguno."""
+        entries: list[Entry] = []
+        for file, content in self._contents(self.files, 0):
+            self.found += 1
+            if self.found > MAX_NOTEBOOKS:
+                reason = f"entregó más de {MAX_NOTEBOOKS} cuadernos: los demás no se calificaron"
+                return [*entries, self._entry(Delivered(("…",)), reason)]
+            entries.append(self._entry(file, content))
+        return entries or [self._entry(Delivered(("",)), self._why_nothing())]
+
+    def _entry(self, file: Delivered, content: bytes | str) -> Entry:
+        path = "/".join(file.parts)
+        mark = short_hash(*self.identity, *file.parts, str(file.number))
+        stem = Path(file.parts[-1]).stem
+        who, what = slug(self.student) or "estudiante", slug(stem, 30)
+        names = [who, self.participant, what if what != who else None, mark]
+        key = "-".join(name for name in names if name)
+        source = clean_name(path, 200) or self.student
+        return Entry(self.student, key, source, content, self.participant, self.folder)
+
+    def _contents(
+        self, files: list[Delivered], depth: int
+    ) -> Iterator[tuple[Delivered, bytes | str]]:
+        for file in files:
+            suffix = Path(file.parts[-1]).suffix.lower()
+            try:
+                if file.is_folder:
+                    continue
+                if suffix == ".zip":
+                    yield from self._contents(self._inside(file, depth), depth + 1)
+                elif suffix == ".ipynb":
+                    yield file, self._read(file, MAX_FILE)
+                elif (content := self._disguised(file)) is not None:
+                    yield file, content
+            except FileError as error:
+                yield file, str(error)
+
+    def _inside(self, file: Delivered, depth: int) -> list[Delivered]:
+        self.archives += 1
+        if depth == _MAX_ZIP_DEPTH or self.archives > _MAX_ZIPS:
+            raise FileError("hay demasiados ZIP uno dentro de otro: entrega el cuaderno solo")
+        return [
+            Delivered((*file.parts, *one.parts), one.number, one.opener, one.problem)
+            for one in inner_files(self._read(file, MAX_STUDENT))
+        ]
+
+    def _disguised(self, file: Delivered) -> bytes | None:
+        """Da el contenido de un cuaderno que se llama de otro modo; None si no lo es."""
+        try:
+            start = file.start(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+            content = self._read(file, MAX_FILE) if start.startswith(b"{") else b""
+        except FileError:
+            return None
+        is_notebook = b'"cells"' in content and b'"cell_type"' in content
+        return content if is_notebook else None
+
+    def _read(self, file: Delivered, limit: int) -> bytes:
+        left = MAX_STUDENT - self.spent
+        content = file.start(min(limit, left) + 1)
+        self.spent += len(content)
+        if len(content) > left:
+            raise FileError(f"lo entregado pasa de {MAX_STUDENT >> 20} MB en total")
+        if len(content) > limit:
+            raise FileError(f"el archivo pasa de {limit >> 20} MB: quítale las salidas")
+        return content
+
+    def _why_nothing(self) -> str:
+        files = [file for file in self.files if not file.is_folder]
+        problems = [file.problem for file in files if file.problem]
+        names = [clean_name(file.parts[-1], 40) for file in files]
+        if problems:
+            return problems[0]
+        if not files:
+            return "no entregó ningún archivo"
+        if self.plugins == {"onlinetext"}:
+            return "escribió en la página de la tarea, pero no entregó ningún cuaderno"
+        if any(Path(name).suffix.lower() in _ARCHIVES for name in names):
+            return f"entregó «{names[0]}»: hace falta el cuaderno (.ipynb), o un ZIP que lo tenga"
+        more = f" y {len(names) - 1} más" if len(names) > 1 else ""
+        return f"no entregó ningún cuaderno (.ipynb), sino «{names[0]}»{more}"
