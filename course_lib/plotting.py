@@ -38,6 +38,8 @@ COLORS = {
 # Casi negro: quien guarde la figura como PNG la ve bien; en el SVG se vuelve `currentColor`.
 _INK = "#010203"
 _HATCHES = ("", "///", "...", "xxx", "---", "ooo")
+# Solo rayas: en un SVG, una trama de puntos ocupa cien veces más.
+_STRIPES = ("", "///", "\\\\\\", "xxx", "---", "|||")
 _LINES = (
     ("query", "o", "-"),
     ("key", "s", "--"),
@@ -312,6 +314,45 @@ def plot_bars(
     _name_axes(ax, xlabel, ylabel, title)
     if len(series) > 1:
         _legend(fig, ax)
+    return fig
+
+
+@_themed
+def plot_stacked(
+    values: Mapping[str, Any],
+    labels: Sequence[str],
+    *,
+    alt: str,
+    xlabel: str,
+    ylabel: str | None = None,
+    roles: Sequence[str] | None = None,
+) -> ThemedFigure:
+    """Barras acostadas y partidas: por rótulo, lo que aporta cada serie, una tras otra.
+
+    Argumentos:
+        values: `{serie: [n]}`, en el orden en que se apilan.
+        labels: n rótulos.
+        alt: descripción de la figura.
+        xlabel, ylabel: nombres de los ejes.
+        roles: por serie, la clave de `COLORS` que le da color.
+
+    Errores:
+        ValueError: si no hay un rótulo por valor, o un rol por serie.
+    """
+    roles = [line[0] for line in _LINES[: len(values)]] if roles is None else roles
+    _check_count(roles, len(values), "roles", "series")
+    fig = ThemedFigure(alt=alt, height=max(1.8, 0.9 + 0.36 * len(labels)))
+    ax = fig.add_subplot()
+    left = np.zeros(len(labels))
+    for i, ((name, widths), role) in enumerate(zip(values.items(), roles, strict=True)):
+        widths = _array(widths)
+        _check_count(labels, widths.size, "rótulos", "valores")
+        style = {"color": COLORS[role], "hatch": _STRIPES[i % len(_STRIPES)], "label": name}
+        ax.barh(range(len(labels)), widths, 0.8, left, edgecolor=_INK, linewidth=0.6, **style)
+        left = left + widths
+    _name_bars(ax, labels, horizontal=True)
+    _name_axes(ax, xlabel, ylabel, None)
+    _legend(fig, ax)
     return fig
 
 
