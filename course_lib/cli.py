@@ -1,4 +1,4 @@
-"""El comando `course`: generar los cuadernos, comprobar uno y revisar el equipo.
+"""El comando `course`: generar los cuadernos, comprobar uno, calificar y revisar el equipo.
 
 Códigos de salida: 0, hecho; 1, el trabajo encontró un fallo; 2, uso incorrecto.
 """
@@ -10,7 +10,14 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -129,7 +136,7 @@ def check(
     console.print(_report_table(notebook, report))
     for row in report.rows:
         if row.message:
-            text = f"{row.exercise}: {row.message}"
+            text = f"{row.exercise}: {row.message}{row.credit()}"
             console.print(text, markup=False, highlight=False, soft_wrap=True)
     for cell in report.broken_cells:
         console.print(f"Se detuvo la {cell}", markup=False, highlight=False, style="yellow")
@@ -147,6 +154,155 @@ def _report_table(notebook: Path, report: object) -> Table:
         label, style = _STATUS[row.status]
         points = f"{row.points}/{row.max_points}"
         table.add_row(Text(row.exercise), Text(label, style=style), points)
+    return table
+
+
+@app.command(cls=SpanishCommand)
+def grade(
+    submissions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="ENTREGAS",
+            help="Una carpeta con cuadernos, o el ZIP «descargar todas las entregas» de Moodle.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="CARPETA",
+            help="Dónde queda todo; con la misma carpeta, se sigue donde quedó.",
+        ),
+    ],
+    topic: Annotated[
+        str | None,
+        typer.Option(metavar="TEMA", help="El tema; si falta, se reconoce en cada entrega."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Procesos; si falta, uno por procesador."),
+    ] = None,
+    worksheet: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="La hoja de calificaciones descargada de Moodle."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIRECCIÓN",
+            help="Un grupo de máquinas de Dask en marcha (tcp://…), en una red de confianza.",
+        ),
+    ] = None,
+    unsafe_no_sandbox: Annotated[
+        bool,
+        typer.Option("--unsafe-no-sandbox", help="Ejecuta el código ajeno sin aislarlo."),
+    ] = False,
+) -> None:
+    """Califica las entregas de una clase, cada una aislada, y escribe notas e informes."""
+    from course_lib.grading.class_run import ClassRunError, ClusterLostError, SandboxError
+
+    try:
+        _require_usable(topic, worksheet, isolated_here=not (unsafe_no_sandbox or cluster))
+        options = {"topic": topic, "workers": workers, "cluster": cluster}
+        graded = _grade_and_publish(
+            submissions, out, worksheet, sandboxed=not unsafe_no_sandbox, **options
+        )
+    except ClusterLostError as error:
+        print_error(str(error))
+        raise typer.Exit(1) from None
+    except (ClassRunError, SandboxError) as error:
+        print_error(str(error))
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        print_error("Interrumpido. Lo calificado está guardado: repite la orden y sigue ahí.")
+        raise typer.Exit(1) from None
+    if any(one.result.status != "graded" for one in graded):
+        raise typer.Exit(1)
+
+
+def _require_usable(topic: str | None, worksheet: Path | None, *, isolated_here: bool) -> None:
+    """Comprueba, antes de escribir nada, lo que se puede comprobar sin las entregas."""
+    from course_lib.grading.class_run import SandboxError, why_unavailable
+    from course_lib.grading.grader import WHAT_IS_LOST
+    from course_lib.grading.submission import exercises_folder
+
+    known = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
+    if topic is not None and topic not in known:
+        raise typer.BadParameter(f"No hay un tema «{topic}». Los que hay: {', '.join(known)}.")
+    if worksheet is not None and not worksheet.is_file():
+        raise typer.BadParameter(f"No existe la hoja de calificaciones {worksheet}.")
+    if isolated_here and (reason := why_unavailable()):
+        raise SandboxError(
+            f"{reason} No se calificó nada. Con --unsafe-no-sandbox se puede seguir sin aislar "
+            f"el código ajeno; así se pierde esto: {WHAT_IS_LOST}"
+        )
+
+
+def _grade_and_publish(
+    submissions: Path, out: Path, worksheet: Path | None, *, sandboxed: bool, **options: object
+) -> list:
+    from course_lib.grading.class_run import ClassFolder
+    from course_lib.grading.collection import collect
+    from course_lib.grading.grader import WHAT_IS_LOST
+    from course_lib.grading.publication import publish
+
+    entries = collect(submissions)
+    errors = Console(stderr=True, soft_wrap=True)
+    with ClassFolder(out) as folder:
+        if not sandboxed:
+            errors.print(WHAT_IS_LOST, style="bold yellow", markup=False, highlight=False)
+        graded = _grade_with_progress(entries, folder, errors, sandboxed=sandboxed, **options)
+        with errors.status("Escribiendo notas e informes…"):
+            files = publish(graded, folder.path, worksheet=worksheet)
+    _print_summary(graded, files)
+    return graded
+
+
+def _grade_with_progress(
+    entries: list, folder: object, console: Console, **options: object
+) -> list:
+    from course_lib.grading.class_run import grade_class
+
+    remaining = (TextColumn("faltan"), TimeRemainingColumn())
+    columns = (TextColumn("Entregas"), BarColumn(), MofNCompleteColumn(), *remaining)
+    with Progress(*columns, console=console, transient=True) as bar:
+        tasks: list = []
+
+        def advance(done: int, total: int) -> None:
+            if not tasks:  # las que ya estaban no cuentan para el tiempo que falta
+                tasks.append(bar.add_task("", total=total, completed=done))
+            bar.update(tasks[0], completed=done)
+
+        return grade_class(entries, folder, progress=advance, **options)
+
+
+def _print_summary(graded: list, files: dict[str, Path]) -> None:
+    """Resume la clase. Nada de lo que escribió un estudiante llega entero a la terminal."""
+    from course_lib.grading.wire import clean
+
+    console = Console()
+    console.print(_class_table(graded))
+    for one in graded:
+        if one.result.status != "graded":
+            who = f"{clean(one.entry.student, 60)} ({clean(one.entry.source, 80)})"
+            text = f"❌ {who}: {clean(one.result.message, 300)}"
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+    for name, path in files.items():
+        console.print(f"{name}: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _class_table(graded: list) -> Table:
+    table = Table("Tema", title=Text("Entregas calificadas"))
+    for column in ("Entregas", "Con todos los puntos", "Sin puntos", "Media"):
+        table.add_column(column, justify="right")
+    done = [one.result for one in graded if one.result.status == "graded"]
+    for topic in sorted({result.topic for result in done}):
+        points = [r.points for r in done if r.topic == topic]
+        top = next(r.max_points for r in done if r.topic == topic)
+        full, none = sum(p == top for p in points), sum(p == 0 for p in points)
+        mean = f"{sum(points) / len(points):.1f} de {top}"
+        table.add_row(topic, *map(str, (len(points), full, none)), mean)
+    if len(done) < len(graded):
+        table.add_row("(no se calificaron)", str(len(graded) - len(done)), "", "", "")
     return table
 
 

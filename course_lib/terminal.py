@@ -99,7 +99,8 @@ def _show_usage_error(error: Any) -> None:
 
 def _spanish_message(error: Any) -> str:
     if type(error).__name__ == "MissingParameter" and error.param is not None:
-        return f"Falta {error.param.metavar or error.param.name}."
+        option = error.param.opts[0] if error.param.opts[0].startswith("-") else ""
+        return f"Falta {option or error.param.metavar or error.param.name}."
     for pattern, text in _MESSAGES:
         match = re.fullmatch(pattern, error.message, re.DOTALL)
         if match:

@@ -1,0 +1,166 @@
+"""Califica una clase entera: entregas en paralelo, y una orden cortada sigue donde quedó.
+
+Cada entrega es una tarea (`task`) que se encarga a un carril (`lanes`): procesos de esta
+computadora o un grupo de máquinas. Lo terminado se guarda al momento (`class_folder`). Si muere el
+proceso que calificaba una entrega, se vuelve a encargar; si lo tumba varias veces, se anota que no
+se pudo calificar y las demás siguen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+
+from course_lib.grading.class_folder import ClassFolder, ClassRunError
+from course_lib.grading.collection import Entry, Graded
+from course_lib.grading.grader import SubmissionResult
+from course_lib.grading.lanes import ClusterLane, ClusterLostError, ProcessLane
+from course_lib.grading.sandbox import Limits, SandboxError, why_unavailable
+from course_lib.grading.task import Order, course_version, failed, grade_task, result_from_data
+
+__all__ = [
+    "ClassFolder",
+    "ClassRunError",
+    "ClusterLostError",
+    "SandboxError",
+    "default_workers",
+    "grade_class",
+    "why_unavailable",
+]
+
+MAX_ATTEMPTS = 3
+_LOOK_EVERY = 10.0
+
+Lane = ProcessLane | ClusterLane
+
+
+def default_workers() -> int:
+    """Un proceso por procesador de los que puede usar este."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def grade_class(
+    entries: list[Entry],
+    folder: ClassFolder,
+    *,
+    topic: str | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    sandboxed: bool = True,
+    limits: Limits | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Graded]:
+    """Califica las entregas que falten y da los resultados de todas, en su orden.
+
+    Argumentos:
+        entries: las entregas, cada una con una clave distinta.
+        folder: la carpeta de la clase, donde queda cada resultado en cuanto se tiene.
+        topic: el tema; si falta, se reconoce en cada entrega.
+        workers: procesos de esta computadora; si falta, uno por procesador.
+        cluster: dirección de un grupo de Dask, que califica en lugar de esta computadora. Quien
+            llega a su planificador puede ejecutar código en él: que esté en una red de confianza.
+        sandboxed: False ejecuta el código ajeno sin caja (`grader.WHAT_IS_LOST`).
+        limits: lo que puede gastar cada entrega.
+        progress: recibe cuántas van y cuántas son; la primera vez, las que ya estaban.
+
+    Errores:
+        ClassRunError: el grupo de máquinas no contesta, o falta lo necesario para usarlo.
+        SandboxError: no se puede construir una caja; dice qué instalar.
+        ValueError: claves repetidas.
+    """
+    _require_different(entries)
+    order = Order(folder.seed(), course_version(), topic, sandboxed, limits or Limits())
+    found: dict[str, SubmissionResult] = {}
+    for entry in entries:
+        if (known := _without_executing(entry, folder, order)) is not None:
+            found[entry.key] = known
+    progress(len(found), len(entries))
+    waiting = deque(entry for entry in entries if entry.key not in found)
+    if waiting:
+        with _lanes(min(workers or default_workers(), len(waiting)), cluster, sandboxed) as lanes:
+            for entry, result in _run(waiting, lanes, order):
+                folder.store(entry, order, result)
+                found[entry.key] = result
+                progress(len(found), len(entries))
+    return [Graded(entry, found[entry.key]) for entry in entries]
+
+
+def _require_different(entries: list[Entry]) -> None:
+    repeated = [key for key, times in Counter(e.key for e in entries).items() if times > 1]
+    if repeated:
+        raise ValueError(f"Hay dos entregas con la clave «{repeated[0]}»; debe ser única.")
+
+
+def _without_executing(entry: Entry, folder: ClassFolder, order: Order) -> SubmissionResult | None:
+    if isinstance(entry.content, bytes):
+        return folder.stored(entry, order)
+    result = SubmissionResult("unreadable", entry.content)
+    folder.store(entry, order, result)
+    return result
+
+
+@contextlib.contextmanager
+def _lanes(workers: int, cluster: str | None, sandboxed: bool) -> Iterator[list[Lane]]:
+    with contextlib.ExitStack() as stack:
+        if cluster is not None:
+            lanes: list[Lane] = [ClusterLane(cluster, sandboxed=sandboxed)]
+        else:
+            if sandboxed and (reason := why_unavailable()):
+                raise SandboxError(reason)
+            lanes = [ProcessLane() for _ in range(workers)]
+        for lane in lanes:
+            stack.callback(lane.close)
+        yield lanes
+
+
+def _run(
+    waiting: deque[Entry], lanes: list[Lane], order: Order
+) -> Iterator[tuple[Entry, SubmissionResult]]:
+    """Reparte las entregas y da cada resultado en cuanto se tiene."""
+    running: dict[Future, tuple[Lane, Entry]] = {}
+    losses: Counter[str] = Counter()
+    while waiting or running:
+        _fill(waiting, lanes, running, order)
+        done, _ = wait(running, timeout=_LOOK_EVERY, return_when=FIRST_COMPLETED)
+        if not done:
+            for lane in lanes:
+                lane.check()
+        for future in done:
+            lane, entry = running.pop(future)
+            result = _result_of(future, lane)
+            if result is None:
+                lane.renew()
+                losses[entry.key] += 1
+                if losses[entry.key] < MAX_ATTEMPTS:
+                    waiting.append(entry)
+                    continue
+                result = failed(
+                    f"el proceso que la calificaba murió {MAX_ATTEMPTS} veces; no se intenta más"
+                )
+            yield entry, result
+
+
+def _fill(waiting: deque, lanes: list[Lane], running: dict, order: Order) -> None:
+    busy = Counter(id(lane) for lane, _ in running.values())
+    for lane in lanes:
+        for _ in range(min(lane.capacity - busy[id(lane)], len(waiting))):
+            entry = waiting.popleft()
+            running[lane.submit(grade_task, entry.content, order)] = lane, entry
+
+
+def _result_of(future: Future, lane: Lane) -> SubmissionResult | None:
+    """Da el resultado de una tarea; None si se perdió con el proceso que la hacía."""
+    try:
+        return result_from_data(future.result())
+    except lane.lost:
+        return None
+    except CancelledError:
+        raise ClusterLostError(
+            "El grupo de máquinas dejó de contestar. Lo calificado está guardado: cuando vuelva, "
+            "repite la orden y sigue donde quedó."
+        ) from None
+    except Exception as error:  # Dask no pudo ejecutar la tarea
+        return failed(f"{type(error).__name__}: {error}")

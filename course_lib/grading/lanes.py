@@ -1,0 +1,188 @@
+"""Dónde se califica: carriles que reciben tareas, con la interfaz de `concurrent.futures`.
+
+En esta computadora cada carril es un proceso con una entrega a la vez: si muere, se sabe cuál
+estaba calificando, y las demás no lo notan. Un grupo de máquinas es un solo carril, en el que Dask
+reparte y vuelve a encargar lo que se perdió con un proceso.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+
+from course_lib.grading.class_folder import ClassRunError
+from course_lib.grading.sandbox import SandboxError, why_unavailable
+from course_lib.grading.task import close_grader
+from course_lib.grading.wire import clean
+
+_PATIENCE = 120.0  # segundos que se espera a un grupo que se quedó sin procesos
+
+
+class ClusterLostError(ClassRunError):
+    """El grupo de máquinas dejó de contestar a mitad; lo calificado está guardado."""
+
+
+class ProcessLane:
+    """Un proceso de esta computadora, que termina con el que lo creó."""
+
+    capacity = 1
+    lost: tuple[type[Exception], ...] = (BrokenExecutor,)
+
+    def __init__(self) -> None:
+        self._open()
+
+    def _open(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        theirs, self._alive = context.Pipe(duplex=False)
+        self._executor = ProcessPoolExecutor(1, context, _begin_process, (theirs,))
+
+    def submit(self, task: Callable, *arguments: Any) -> Future:
+        """Encarga una tarea; si el proceso había muerto sin ninguna, a uno nuevo."""
+        try:
+            return self._submit(task, *arguments)
+        except BrokenExecutor:
+            self.renew()
+            return self._submit(task, *arguments)
+
+    def _submit(self, task: Callable, *arguments: Any) -> Future:
+        with _interruptions_held():  # el proceso nace sin atender Ctrl-C: decide quien lo creó
+            return self._executor.submit(task, *arguments)
+
+    def renew(self) -> None:
+        """Sustituye un proceso que murió."""
+        self.close()
+        self._open()
+
+    def check(self) -> None:
+        """No hay nada que vigilar: de un proceso que muere se entera su tarea."""
+
+    def close(self) -> None:
+        """Termina el proceso, aunque esté calificando."""
+        self._alive.close()
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _interruptions_held() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin_process(alive: Connection) -> None:
+    """Prepara un proceso que califica."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
+
+
+def _end_with_parent(alive: Connection) -> None:
+    """Espera a que el otro extremo se cierre, por la razón que sea, y termina."""
+    with contextlib.suppress(OSError):
+        alive.poll(None)
+    with contextlib.suppress(Exception):  # pase lo que pase, este proceso termina
+        close_grader(now=True)
+    os._exit(0)
+
+
+class ClusterLane:
+    """Un grupo de máquinas de Dask que ya está en marcha.
+
+    Argumentos:
+        address: la dirección de su planificador (`tcp://…`).
+        sandboxed: si todas deben poder construir una caja.
+
+    Errores:
+        ClassRunError: falta `distributed`, o el grupo no contesta o no tiene procesos.
+        SandboxError: alguna máquina no puede construir una caja.
+    """
+
+    def __init__(self, address: str, *, sandboxed: bool = True) -> None:
+        distributed = _distributed()
+        self.lost = (distributed.scheduler.KilledWorker,)
+        self._seen = time.monotonic()
+        try:
+            self._client = distributed.Client(address, timeout=10, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise ClassRunError(
+                f"No contesta ningún grupo de máquinas en «{clean(address, 80)}»: revisa la "
+                f"dirección y que «dask scheduler» esté en marcha ({type(error).__name__})."
+            ) from None
+        try:
+            self._require_ready(sandboxed)
+        except BaseException:
+            self._client.close()
+            raise
+        self._executor = self._client.get_executor(pure=False)
+
+    def _require_ready(self, sandboxed: bool) -> None:
+        found = self._client.run(why_unavailable, on_error="return")
+        if not found:
+            raise ClassRunError("El grupo de máquinas no tiene procesos: arranca «dask worker».")
+        for machine, reason in sorted(found.items()):
+            if isinstance(reason, Exception):
+                raise ClassRunError(
+                    f"{machine} no puede calificar: instala ahí el proyecto del curso "
+                    f"({clean(str(reason), 200)})."
+                )
+            if reason and sandboxed:
+                raise SandboxError(f"{machine}: {reason}")
+
+    @property
+    def capacity(self) -> int:
+        """Las entregas que conviene tener encargadas: dos por proceso, y ninguno espera."""
+        return 2 * max(1, len(self._client.nthreads()))
+
+    def submit(self, task: Callable, *arguments: Any) -> Future:
+        """Encarga una tarea al grupo."""
+        return self._executor.submit(task, *arguments)
+
+    def renew(self) -> None:
+        """Dask ya sustituyó el proceso."""
+
+    def check(self) -> None:
+        """Exige que el grupo conteste y tenga procesos, con paciencia para que se recupere.
+
+        Errores:
+            ClusterLostError: lleva demasiado tiempo sin ellos.
+        """
+        with contextlib.suppress(OSError, TimeoutError):
+            if self._client.status == "running" and self._client.nthreads():
+                self._seen = time.monotonic()
+        if time.monotonic() - self._seen > _PATIENCE:
+            raise ClusterLostError(
+                "El grupo de máquinas se quedó sin procesos o dejó de contestar. Lo calificado "
+                "está guardado: cuando vuelva, repite la orden y sigue donde quedó."
+            )
+
+    def close(self) -> None:
+        """Deja el grupo como estaba: sin tareas nuestras y sin calificadores calientes."""
+        with contextlib.suppress(Exception):  # puede haber dejado de contestar
+            self._executor.shutdown(wait=False)
+            self._client.run(close_grader, on_error="ignore")
+        self._client.close()
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise ClassRunError(
+            "Para calificar en un grupo de máquinas falta «distributed»: "
+            "pip install 'course_lib[cluster]'."
+        ) from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lo que importa se dice aquí
+    return distributed

@@ -1,0 +1,158 @@
+"""Calificar una entrega, como tarea: entran bytes y sale el resultado en datos simples.
+
+La ejecutan los procesos de esta computadora y los de un grupo de máquinas (`lanes`). Cada proceso
+conserva un calificador ya caliente y lo usa para una entrega a la vez, aunque tenga varios hilos.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import threading
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import torch
+
+from course_lib.grading.fingerprint import library_fingerprint
+from course_lib.grading.grader import ExerciseResult, Grader, SubmissionResult
+from course_lib.grading.sandbox import Limits, SandboxError
+from course_lib.grading.submission import exercises_folder, read_submission, topic_sheet
+from course_lib.grading.wire import clean
+
+OTHER_VERSION = (
+    "el proceso que califica tiene otra versión del curso; actualízala en todas las máquinas y "
+    "reinicia sus procesos"
+)
+
+
+@dataclass(frozen=True)
+class Order:
+    """Cómo se califica; lo mismo para toda la clase.
+
+    Argumentos:
+        seed: semilla de las entradas.
+        version: la del curso que ordena (`course_version`), que quien califica debe tener.
+        topic: el tema; si falta, se reconoce en cada entrega.
+        sandboxed: si el código ajeno corre en una caja.
+        limits: lo que puede gastar cada entrega.
+    """
+
+    seed: int
+    version: str
+    topic: str | None = None
+    sandboxed: bool = True
+    limits: Limits = field(default_factory=Limits)
+
+
+def grade_task(content: bytes, order: Order) -> dict[str, Any]:
+    """Califica una entrega; nunca lanza una excepción.
+
+    Argumentos:
+        content: los bytes del cuaderno.
+        order: cómo se califica.
+
+    Devuelve:
+        el resultado como datos (`SubmissionResult.as_data`); si no se pudo calificar, su estado es
+        `failed` y el mensaje dice por qué.
+    """
+    try:
+        if course_version() != order.version:
+            return failed(OTHER_VERSION).as_data()
+        return _GRADER.grade(content, order).as_data()
+    except (SandboxError, RuntimeError) as error:  # ya lo explican, a quien califica
+        return failed(str(error)).as_data()
+    except Exception as error:  # una entrega nunca detiene a las demás
+        return failed(f"{type(error).__name__}: {error}").as_data()
+
+
+def failed(reason: str) -> SubmissionResult:
+    """Da el resultado de una entrega que no se pudo calificar."""
+    return SubmissionResult("failed", clean(reason, 400))
+
+
+def result_from_data(data: dict[str, Any]) -> SubmissionResult:
+    """Rehace un resultado a partir de `SubmissionResult.as_data`, que pudo pasar por JSON."""
+    names = [f.name for f in fields(SubmissionResult)]  # `points` y `max_points` se deducen
+    exercises = tuple(ExerciseResult(**exercise) for exercise in data["exercises"])
+    found = {name: data[name] for name in names}
+    found |= {"exercises": exercises, "broken_cells": tuple(data["broken_cells"])}
+    return SubmissionResult(**found)
+
+
+def close_grader(*, now: bool = False) -> None:
+    """Termina el calificador de este proceso, si lo hay.
+
+    Argumentos:
+        now: aunque esté calificando; si no, cuando acabe lo que hace.
+    """
+    _GRADER.close() if now else _GRADER.close_when_idle()
+
+
+class _WarmGrader:
+    """El calificador de este proceso, que sigue vivo entre una entrega y la siguiente."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # los procesos de Dask tienen varios hilos
+        self._grader: Grader | None = None
+        self._kind: tuple = ()
+        self._leaving = False
+
+    def grade(self, content: bytes, order: Order) -> SubmissionResult:
+        """Califica; si la plantilla había muerto, con una nueva."""
+        with self._lock:
+            self._leaving = False
+            try:
+                return self._ready(order).grade(content, order.seed, topic=order.topic)
+            except (SandboxError, OSError):
+                self.close()
+                return self._ready(order).grade(content, order.seed, topic=order.topic)
+            finally:
+                if self._leaving:
+                    self.close()
+
+    def _ready(self, order: Order) -> Grader:
+        kind = (order.sandboxed, order.limits)
+        if self._grader is None or self._kind != kind:
+            self.close()
+            torch.set_num_threads(1)  # el paralelismo está en los procesos
+            self._grader = Grader(order.limits, sandboxed=order.sandboxed)
+            self._kind = kind
+        return self._grader
+
+    def close_when_idle(self) -> None:
+        """Termina el calificador ya, o al acabar la entrega que otro hilo está calificando."""
+        self._leaving = True
+        if self._lock.acquire(timeout=1.0):
+            try:
+                self.close()
+            finally:
+                self._lock.release()
+
+    def close(self) -> None:
+        """Termina el calificador, aunque esté en uso."""
+        grader, self._grader = self._grader, None
+        if grader is not None:
+            grader.close()
+
+
+_GRADER = _WarmGrader()
+
+
+@functools.cache
+def course_version(topic: str | None = None) -> str:
+    """Resume lo que decide una calificación: el motor, los ejercicios y lo que se da con ellos.
+
+    Se calcula una vez por proceso, cuando los módulos se acaban de importar.
+
+    Argumentos:
+        topic: un tema; si falta, todos.
+    """
+    topics = [topic] if topic else sorted(p.stem for p in exercises_folder().glob("*.ipynb"))
+    engine = ["course_lib.grading.grader", "course_lib.grading.worker"]
+    checks = [f"course_lib.checks.{name}" for name in topics]
+    tools = topic_sheet(topic).tools if topic else frozenset()
+    cells = [read_submission(exercises_folder() / f"{name}.ipynb").cells for name in topics]
+    library = library_fingerprint([*engine, *checks, *tools], exercises_folder())
+    return hashlib.sha256(json.dumps([library, topics, cells]).encode()).hexdigest()
