@@ -72,8 +72,9 @@ def test_the_page_of_the_library_lists_every_module():
 def test_every_loader_is_offered_by_its_package():
     """La página lista `course_lib.pretrained`: lo que el paquete no ofrece, no se ve en ella."""
     package = ROOT / "course_lib" / "pretrained"
-    loaders = [re.findall(r"^def (load_\w+)", f.read_text(), re.M) for f in package.glob("*.py")]
-    assert sorted(chain(*loaders)) == sorted(course_lib.pretrained.__all__)
+    public = r"^def ((?:load|save)_\w+)"
+    offered = [re.findall(public, f.read_text(), re.M) for f in package.glob("*.py")]
+    assert sorted(chain(*offered)) == sorted(course_lib.pretrained.__all__)
 
 
 # Por dentro: la orden `course`, quien escribe archivos y lo que su paquete ya ofrece.

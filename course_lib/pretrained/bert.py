@@ -1,11 +1,15 @@
-"""Un BERT de Hugging Face, en el del curso."""
+"""Un BERT de Hugging Face, en el del curso; y al revés."""
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import torch
+from safetensors.torch import save
 from torch import Tensor, nn
 
+from course_lib.files import write_atomically
 from course_lib.models.bert import (
     Bert,
     BertConfig,
@@ -15,7 +19,8 @@ from course_lib.models.bert import (
     BertForSequenceClassification,
     BertForTokenClassification,
 )
-from course_lib.pretrained.folders import CONFIG, PretrainedFolder
+from course_lib.pretrained.folders import CONFIG, WEIGHTS, PretrainedFolder
+from course_lib.tokenization.word_piece import WordPiece
 
 ARCHITECTURES = {
     "BertModel": Bert,
@@ -52,6 +57,22 @@ HEAD_NAMES = {
     BertForMultipleChoice: {"output.": "classifier."},
     BertForQuestionAnswering: {"output.": "qa_outputs."},
     BertForTokenClassification: {"output.": "classifier."},
+}
+# Lo que dicen config.json y BertConfig, cada uno con su nombre.
+SETTINGS = {
+    "vocab_size": "vocab_size",
+    "d_model": "hidden_size",
+    "num_heads": "num_attention_heads",
+    "num_layers": "num_hidden_layers",
+    "d_ff": "intermediate_size",
+    "max_length": "max_position_embeddings",
+    "num_segments": "type_vocab_size",
+    "dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "head_dropout": "classifier_dropout",
+    "activation": "hidden_act",
+    "eps": "layer_norm_eps",
+    "pad_id": "pad_token_id",
 }
 # Nombres con que otras versiones guardaron lo mismo.
 OLDER = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
@@ -99,6 +120,83 @@ def load_bert(folder: str | Path, head: type[nn.Module] | None = None) -> nn.Mod
     source.require_all_taken(*UNUSED)
     model.load_state_dict(weights, assign=True)
     return model.to(next(iter(weights.values())).dtype).eval()
+
+
+def save_bert(model: nn.Module, tokenizer: WordPiece, folder: str | Path) -> None:
+    """Guarda un BERT del curso y su vocabulario como los guarda Hugging Face.
+
+    Escribe config.json, model.safetensors, vocab.txt y tokenizer_config.json, que dice si hay
+    minúsculas y tildes. `load_bert` lo lee igual, y también `from_pretrained`, de `transformers`.
+    Los pesos se guardan con su tipo: para que ocupen la mitad, pasa un modelo en float16.
+
+    Argumentos:
+        model: una de las clases de `course_lib.models.bert`.
+        tokenizer: su vocabulario, del tamaño que el modelo espera.
+        folder: la carpeta; se crea si falta. Cada archivo se escribe entero o no se escribe.
+
+    Errores:
+        ValueError: si el modelo no es de esas clases o el vocabulario no es de su tamaño.
+
+    Fuente: documentación de `transformers`, `PreTrainedModel.save_pretrained`.
+    """
+    config = _their_config(model, tokenizer)
+    reading = {
+        "tokenizer_class": "BertTokenizer",
+        "do_lower_case": tokenizer.lowercase,
+        "strip_accents": tokenizer.strip_accents,
+        "model_max_length": model.config.max_length,
+    }
+    path = Path(folder)
+    # La configuración, al final: sin ella la carpeta no se lee.
+    write_atomically(path / WEIGHTS[0], save(_their_tensors(model), {"format": "pt"}))
+    tokenizer.save(path / "vocab.txt")
+    for name, content in (("tokenizer_config.json", reading), (CONFIG, config)):
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        write_atomically(path / name, text.encode("utf-8"))
+
+
+def _their_config(model: nn.Module, tokenizer: WordPiece) -> dict[str, Any]:
+    architecture = _architecture(model)
+    ours = model.config
+    if tokenizer.vocab_size != ours.vocab_size:
+        raise ValueError(
+            f"tokenizer: se esperaban los {ours.vocab_size} tokens del modelo y llegaron "
+            f"{tokenizer.vocab_size}. ¿Es el vocabulario con que se entrenó?"
+        )
+    config = {"architectures": [architecture], "model_type": "bert"}
+    config |= {theirs: getattr(ours, name) for name, theirs in SETTINGS.items()}
+    if architecture in ("BertForSequenceClassification", "BertForTokenClassification"):
+        labels = range(model.output.out_features)
+        config |= {
+            "id2label": {str(i): f"LABEL_{i}" for i in labels},
+            "label2id": {f"LABEL_{i}": i for i in labels},
+        }
+    return config
+
+
+def _architecture(model: nn.Module) -> str:
+    if type(model) not in ARCHITECTURES.values():
+        names = ", ".join(sorted({each.__name__ for each in ARCHITECTURES.values()}))
+        raise ValueError(f"model: se esperaba uno de {names} y llegó {type(model).__name__}.")
+    if isinstance(model, BertForPreTraining) and model.next_sentence is None:
+        return "BertForMaskedLM"
+    return next(name for name, Model in ARCHITECTURES.items() if type(model) is Model)
+
+
+def _their_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """Los tensores con los nombres de Hugging Face; W_qkv, partido en tres."""
+    tensors = {}
+    for name, tensor in model.state_dict().items():
+        names, parts = [name], [tensor]
+        if "W_qkv" in name:
+            names = [name.replace("attention.W_qkv.", each) for each in QUERY_KEY_VALUE]
+            parts = tensor.chunk(3)
+        for each, part in zip(names, parts, strict=True):
+            theirs = _their_name(type(model), each)
+            # Un codificador solo se guarda, allí, sin el nombre de quien lo contiene.
+            theirs = theirs.removeprefix("bert.") if isinstance(model, Bert) else theirs
+            tensors[theirs] = part.detach().cpu().clone()
+    return tensors
 
 
 def _choose(source: PretrainedFolder, head: type[nn.Module] | None) -> type[nn.Module]:

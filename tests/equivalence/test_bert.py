@@ -24,7 +24,7 @@ from course_lib.models.bert import (
     BertForSequenceClassification,
     BertForTokenClassification,
 )
-from course_lib.pretrained import load_bert
+from course_lib.pretrained import load_bert, save_bert
 from course_lib.tokenization.word_piece import WordPiece
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
@@ -320,6 +320,74 @@ def test_the_vocabulary_of_the_folder_serves_word_piece(tmp_path):
     assert torch.equal(ids, expected["input_ids"])
     assert torch.equal(segments, expected["token_type_ids"])
     assert_close(load_bert(tmp_path)(ids, segments).states, theirs(**expected).last_hidden_state)
+
+
+# --------------------------------------------------------------------------- guardar
+
+
+def some_word_piece(size=40):
+    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "papa", "papá", "##s", "."]
+    extra = [f"t{i}" for i in range(size - len(known))]
+    return WordPiece([*known, *extra], strip_accents=False)
+
+
+@DTYPES
+@EVERY
+@torch.no_grad()
+def test_what_the_course_saves_hugging_face_reads(tmp_path, name, dtype):
+    """De allí, aquí, a la carpeta, allí otra vez: los mismos tensores y las mismas cifras."""
+    transformers = pytest.importorskip("transformers")
+    labels = {"num_labels": 5} if "Classification" in name else {}
+    theirs = hugging_face(name, dtype, classifier_dropout=0.3, **labels)
+    theirs.save_pretrained(tmp_path / "suya")
+    ours = load_bert(tmp_path / "suya")
+    save_bert(ours, some_word_piece(), tmp_path / "nuestra")
+    again, report = getattr(transformers, name).from_pretrained(
+        tmp_path / "nuestra", dtype=dtype, output_loading_info=True
+    )
+    assert not any(report.values()), f"tensores que faltan o sobran: {report}"
+    for (key, tensor), other in zip(
+        theirs.state_dict().items(), again.state_dict().values(), strict=True
+    ):
+        assert torch.equal(tensor, other), f"{key}: ¿consultas, claves y valores en otro orden?"
+    for key in ("hidden_size", "layer_norm_eps", "classifier_dropout", "id2label", "hidden_act"):
+        assert getattr(again.config, key) == getattr(theirs.config, key)
+    here = load_bert(tmp_path / "nuestra")
+    assert here.config == ours.config and type(here) is type(ours)
+    assert all(map(torch.equal, here.state_dict().values(), ours.state_dict().values()))
+
+
+def test_the_saved_vocabulary_keeps_its_accents(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    word_piece = some_word_piece()
+    save_bert(load_small(tmp_path), word_piece, tmp_path / "otra")
+    reader = transformers.BertTokenizer.from_pretrained(tmp_path / "otra")
+    text = "Papa. Papás"
+    assert reader(text)["input_ids"] == word_piece.encode_pair(text)[0]
+    assert reader.model_max_length == SIZES["max_position_embeddings"]
+
+
+def load_small(tmp_path):
+    hugging_face("BertForPreTraining").save_pretrained(tmp_path / "suya")
+    return load_bert(tmp_path / "suya")
+
+
+def test_half_precision_takes_half_and_comes_back_half(tmp_path):
+    model = load_small(tmp_path)
+    save_bert(model, some_word_piece(), tmp_path / "entera")
+    save_bert(model.half(), some_word_piece(), tmp_path / "media")
+    sizes = [(tmp_path / n / "model.safetensors").stat().st_size for n in ("entera", "media")]
+    assert sizes[0] > 3 * sizes[1], "de float64 a float16, la cuarta parte"
+    assert {p.dtype for p in load_bert(tmp_path / "media").parameters()} == {torch.float16}
+
+
+def test_a_vocabulary_of_another_size_and_another_model_are_refused(tmp_path):
+    model = load_small(tmp_path)
+    with pytest.raises(ValueError, match=r"tokenizer: se esperaban los 40 tokens .* llegaron 41"):
+        save_bert(model, some_word_piece(41), tmp_path / "otra")
+    with pytest.raises(ValueError, match=r"model: se esperaba uno de Bert, .* llegó Linear"):
+        save_bert(torch.nn.Linear(2, 2), some_word_piece(), tmp_path / "otra")
+    assert not (tmp_path / "otra").exists()
 
 
 # --------------------------------------------------------------------------- errores
