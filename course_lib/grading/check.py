@@ -18,13 +18,14 @@ import re
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from course_lib.grading import STUB_MESSAGE
+from course_lib.grading.credit import cases_of, earned_parts
 from course_lib.grading.exercise import NAME_PATTERN, Exercise, Misconception
 from course_lib.grading.plain_data import (
     PROPERTIES,
@@ -35,6 +36,7 @@ from course_lib.grading.plain_data import (
     plain,
     tensors_in,
 )
+from course_lib.grading.verdict import Verdict
 
 NOTEBOOK_SEED = 2017
 """Semilla de los cuadernos: el mismo código da siempre el mismo texto."""
@@ -44,44 +46,6 @@ _LIBRARY_FOLDERS = (
     *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     "<frozen",
 )
-
-
-@dataclass(frozen=True, repr=False)
-class Verdict:
-    """El resultado de comprobar un ejercicio.
-
-    Argumentos:
-        exercise: nombre del ejercicio.
-        status: `correct`, `pending`, `wrong` (la respuesta no es) o `error` (el código se detuvo).
-        points: puntos obtenidos.
-        max_points: puntos posibles.
-        message: la pista o la propiedad que falla; vacío si es correcto o está pendiente.
-        misconception: nombre del error frecuente reconocido, si lo hubo.
-        property: la propiedad que falla (`runs`, `type`, `shape`, … `inputs`, `gradient`), si hay.
-    """
-
-    exercise: str
-    status: str
-    points: int
-    max_points: int
-    message: str = ""
-    misconception: str | None = None
-    property: str | None = None
-
-    def __repr__(self) -> str:
-        if self.status == "correct":
-            unit = "punto" if self.max_points == 1 else "puntos"
-            return f"✅ {self.exercise}: correcto ({self.points}/{self.max_points} {unit})"
-        if self.status == "pending":
-            return f"⏳ {self.exercise}: pendiente"
-        return f"❌ {self.exercise}: {self.message}"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
-        # El veredicto viaja en los metadatos de la salida: `course check` lo lee de ahí, y ningún
-        # visor de cuadernos lo muestra en lugar del texto.
-        fields = asdict(self)
-        del fields["property"]  # es para quien califica
-        return {"text/plain": repr(self)}, {"course_verdict": fields}
 
 
 def check(name: str, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
@@ -187,6 +151,9 @@ def draw_cases(exercise: Exercise, seed: int) -> list[tuple]:
     cases = [tuple(case) for case in exercise.cases(rng)]
     if not cases:
         raise ValueError(f"{exercise.name}: `cases` no dio ningún caso; debe dar al menos uno.")
+    for part in exercise.partial:
+        if not cases_of(part, cases):  # se ganaría sin hacer nada
+            raise ValueError(f"{exercise.name}: ningún caso es de la parte «{part.label}».")
     return cases
 
 
@@ -301,7 +268,7 @@ def judge(
 
     La primera propiedad que falla decide: se ejecuta, tipo, forma, dtype, valores finitos, valores,
     entradas intactas, gradiente. Si además el resultado es el de un error frecuente, el mensaje
-    es su pista.
+    es su pista. Los puntos de una respuesta que no está bien son los de sus partes (`credit`).
 
     Argumentos:
         exercise: el ejercicio.
@@ -312,6 +279,26 @@ def judge(
     if any(o.failure is not None and o.failure.pending for o in outcomes):
         return _pending(exercise)
     expected = _reference_outcomes(exercise, cases, run_cases)
+    verdict = _judge_whole(exercise, cases, outcomes, expected, gradients)
+    if verdict.status == "correct" or not exercise.partial:
+        return verdict
+    pairs = None
+    if gradients is not None and any(part.property == "gradient" for part in exercise.partial):
+        targets = _reference_outcomes(exercise, cases, run_gradients)
+        pairs = list(zip(gradients, targets, strict=True))
+    parts = earned_parts(exercise, cases, outcomes, expected, pairs)
+    labels = " y ".join(part.label for part in parts)
+    return replace(verdict, points=sum(part.points for part in parts), earned=labels)
+
+
+def _judge_whole(
+    exercise: Exercise,
+    cases: list[tuple],
+    outcomes: list[Outcome],
+    expected: list[Outcome],
+    gradients: list[Outcome] | None,
+) -> Verdict:
+    """Juzga la respuesta entera: todos los puntos o ninguno."""
     fault = _first_fault(exercise, cases, outcomes, expected)
     if fault is not None:
         return _failed(exercise, fault, _match(exercise, cases, outcomes, expected, run_cases))

@@ -14,6 +14,9 @@ from typing import Any
 
 import torch
 
+CREDITED = ("values", "dtype", "inputs", "gradient")
+"""Propiedades que pueden valer puntos; cada una exige también las anteriores."""
+
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
 
 
@@ -45,6 +48,46 @@ class Misconception:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Una parte de la respuesta que vale puntos aunque el resto esté mal.
+
+    Se gana cuando, en todos sus casos, se cumplen su propiedad y las anteriores de `CREDITED`: los
+    valores (con cualquier dtype), el dtype, las entradas intactas y el gradiente. La forma no está
+    en la lista: una constante de la forma pedida no demuestra nada. Tampoco el dispositivo, que el
+    calificador no ve.
+
+    Argumentos:
+        label: cómo se nombra ante el estudiante: «los pesos», «los casos sin máscara».
+        points: puntos que vale.
+        property: la propiedad que se exige, con las anteriores.
+        cases: dice, con las entradas de un caso, si es de esta parte; si falta, lo son todos.
+        item: posición o clave del resultado que se mira; si falta, todo el resultado.
+
+    Errores:
+        ValueError: puntos no positivos, propiedad desconocida, o una que no tiene cada elemento.
+    """
+
+    label: str
+    points: int
+    property: str = "values"
+    cases: Callable[..., bool] | None = None
+    item: int | str | None = None
+
+    def __post_init__(self) -> None:
+        if self.points < 1:
+            raise ValueError(f"«{self.label}»: los puntos son al menos 1; llegó {self.points}.")
+        if self.property not in CREDITED:
+            raise ValueError(
+                f"«{self.label}»: no se dan puntos por «{self.property}»; las propiedades que "
+                f"pueden valer son {', '.join(CREDITED)}."
+            )
+        if self.item is not None and self.property in ("inputs", "gradient"):
+            raise ValueError(
+                f"«{self.label}»: «{self.property}» es de todo el resultado; quita `item`."
+            )
+
+
+@dataclass(frozen=True)
 class Exercise:
     """Un ejercicio del curso y todo lo que hace falta para comprobarlo.
 
@@ -61,9 +104,12 @@ class Exercise:
         inputs_may_change: si está permitido que el estudiante modifique las entradas.
         answers: nombres completos de lo que, además de la referencia, es la respuesta y por eso
             no se puede usar al calificar (`course_lib.…`, o el módulo y la función de torch).
+        partial: partes que valen puntos por sí solas. Suman menos que `points`: lo que queda es de
+            quien lo tiene todo bien, y por eso «correcto» no cambia.
 
     Errores:
-        ValueError: nombre mal formado, puntos no positivos, o errores frecuentes repetidos.
+        ValueError: nombre mal formado, puntos no positivos, errores frecuentes repetidos, o partes
+            repetidas, que suman demasiado o que piden un gradiente que no se compara.
     """
 
     name: str
@@ -76,9 +122,11 @@ class Exercise:
     tolerance: float | None = None
     inputs_may_change: bool = False
     answers: tuple[str, ...] = ()
+    partial: Iterable[Part] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "misconceptions", tuple(self.misconceptions))
+        for field in ("misconceptions", "partial"):
+            object.__setattr__(self, field, tuple(getattr(self, field)))
         if not NAME_PATTERN.fullmatch(self.name):
             raise ValueError(
                 f"El nombre de un ejercicio tiene la forma «tema.nombre», en minúsculas; llegó "
@@ -93,6 +141,19 @@ class Exercise:
                     f"{self.name}: hay errores frecuentes con el mismo «{field}»; cada uno "
                     f"necesita el suyo."
                 )
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        total = sum(part.points for part in self.partial)
+        if self.partial and total >= self.points:
+            raise ValueError(
+                f"{self.name}: las partes suman {total} y el ejercicio vale {self.points}; deben "
+                f"sumar menos, para que quede algo a quien lo tiene todo bien."
+            )
+        if len({part.label for part in self.partial}) < len(self.partial):
+            raise ValueError(f"{self.name}: hay partes con el mismo nombre.")
+        if not self.gradient and any(part.property == "gradient" for part in self.partial):
+            raise ValueError(f"{self.name}: una parte pide el gradiente, que no se compara.")
 
     @property
     def topic(self) -> str:

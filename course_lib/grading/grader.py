@@ -53,30 +53,8 @@ _MAX_WORKERS = 12
 _START_SECONDS = 60.0
 
 
-@dataclass(frozen=True)
-class ExerciseResult:
-    """Lo que obtuvo una entrega en un ejercicio.
-
-    Argumentos:
-        exercise: nombre del ejercicio.
-        status: el de un veredicto (`correct`, `pending`, `wrong`, `error`), o `missing` si el
-            cuaderno no define la respuesta.
-        points: puntos obtenidos.
-        max_points: puntos posibles.
-        message: qué falla, o la pista; nunca lo que se esperaba.
-        misconception: nombre del error frecuente reconocido.
-        property: la propiedad que falla.
-        seconds: lo que se tardó en comprobarlo.
-    """
-
-    exercise: str
-    status: str
-    points: int
-    max_points: int
-    message: str = ""
-    misconception: str | None = None
-    property: str | None = None
-    seconds: float = 0.0
+ExerciseResult = Verdict
+"""Lo que obtuvo una entrega en un ejercicio: el veredicto de su cuaderno, con otras entradas."""
 
 
 @dataclass(frozen=True)
@@ -375,7 +353,7 @@ class _Grading:
             student = RemoteFunction(worker.peer, name)
         else:
             student = decode(found.get("value"), found["tensors"])
-        return _from_verdict(check_exercise(exercise, student, seed=self.seed))
+        return check_exercise(exercise, student, seed=self.seed)
 
     def _lack(self, name: str) -> str:
         """Dice por qué falta una respuesta: su celda se detuvo, o no hay ninguna."""
@@ -419,7 +397,3 @@ def _error_text(reply: dict) -> str:
 
 def _failed(exercise: Exercise, message: str) -> ExerciseResult:
     return ExerciseResult(exercise.name, "error", 0, exercise.points, message, property="runs")
-
-
-def _from_verdict(verdict: Verdict) -> ExerciseResult:
-    return ExerciseResult(**asdict(verdict))

@@ -157,10 +157,12 @@ class Comparison:
     Argumentos:
         tolerance: relativa y absoluta; None la elige según el dtype esperado.
         lenient_text: si en los textos no importan mayúsculas ni espacios (respuestas a preguntas).
+        any_dtype: si se comparan los números de un tensor sin mirar su dtype.
     """
 
     tolerance: float | None = None
     lenient_text: bool = False
+    any_dtype: bool = False
 
     def same(self, actual: Any, expected: Any) -> bool:
         """Dice si dos datos simples son iguales."""
@@ -191,7 +193,9 @@ class Comparison:
         if actual.shape != expected.shape:
             found, wanted = tuple(actual.shape), tuple(expected.shape)
             return [Fault("shape", f"{where}la forma es {found} y debería ser {wanted}")]
-        if _number_kind(actual.dtype) != _number_kind(expected.dtype):
+        if self.any_dtype:
+            expected = expected.to(_coarser(actual.dtype, expected.dtype))
+        elif _number_kind(actual.dtype) != _number_kind(expected.dtype):
             text = f"{where}el dtype es {actual.dtype} y debería ser {expected.dtype}"
             return [Fault("dtype", text)]
         if not expected.is_floating_point():
@@ -242,6 +246,12 @@ class Comparison:
     def _normal(self, text: str) -> str:
         normal = unicodedata.normalize("NFC", text)
         return " ".join(normal.split()).casefold() if self.lenient_text else normal
+
+
+def _coarser(actual: torch.dtype, expected: torch.dtype) -> torch.dtype:
+    """Da, de dos dtypes, aquel con que se comparan: el de menos cifras, o el de punto flotante."""
+    floats = [dtype for dtype in (actual, expected) if dtype.is_floating_point]
+    return max(floats, key=lambda dtype: torch.finfo(dtype).eps, default=expected)
 
 
 def _values_fault(where: str) -> Fault:

@@ -16,6 +16,7 @@ import nbformat
 
 from course_lib.grading.execution import CellFailedError, execute_whole, verdicts
 from course_lib.grading.fingerprint import is_check, parse_cell
+from course_lib.grading.verdict import Verdict
 
 
 class NotebookFileError(Exception):
@@ -23,21 +24,10 @@ class NotebookFileError(Exception):
 
 
 @dataclass(frozen=True)
-class Row:
-    """Un ejercicio en el resumen: su estado es el de un veredicto, o `missing` si no lo hubo."""
-
-    exercise: str
-    status: str
-    points: int
-    max_points: int
-    message: str = ""
-
-
-@dataclass(frozen=True)
 class Report:
-    """El resumen de un cuaderno: sus ejercicios, y las celdas que se detuvieron."""
+    """El resumen de un cuaderno: sus veredictos, y las celdas que se detuvieron."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[Verdict, ...]
     broken_cells: tuple[str, ...] = ()
 
     @property
@@ -149,20 +139,19 @@ def _broken_cells(notebook: Any, check_cells: set[int]) -> list[str]:
     ]
 
 
-def _rows(names: dict[str, int], found: dict[str, dict], errors: dict[str, str]) -> list[Row]:
+def _rows(names: dict[str, int], found: dict[str, dict], errors: dict[str, str]) -> list[Verdict]:
     """Junta lo que el cuaderno comprobó con lo que sus temas declaran."""
     points = _declared_points(names)
     rows = []
     for name in [*names, *(n for n in points if n not in names)]:
         if name in found:
-            fields = ("exercise", "status", "points", "max_points", "message")
-            rows.append(Row(*(found[name][field] for field in fields)))
+            rows.append(Verdict(**found[name]))
         elif name in names:
             message = errors[name] or "su celda de comprobación no se ejecutó"
-            rows.append(Row(name, "missing", 0, points.get(name, 0), message))
+            rows.append(Verdict(name, "missing", 0, points.get(name, 0), message))
         else:
             message = "el cuaderno no tiene su celda de comprobación"
-            rows.append(Row(name, "missing", 0, points[name], message))
+            rows.append(Verdict(name, "missing", 0, points[name], message))
     return rows
 
 

@@ -1,0 +1,58 @@
+"""El resultado de comprobar un ejercicio, en un cuaderno o al calificar."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """El resultado de comprobar un ejercicio.
+
+    Argumentos:
+        exercise: nombre del ejercicio.
+        status: `correct`, `pending`, `wrong` (la respuesta no es), `error` (el código se detuvo) o
+            `missing` (el cuaderno no tiene la respuesta, o no la comprueba).
+        points: puntos obtenidos.
+        max_points: puntos posibles.
+        message: la pista o la propiedad que falla, nunca lo que se esperaba; vacío si es correcto o
+            está pendiente.
+        misconception: nombre del error frecuente reconocido, si lo hubo.
+        property: la propiedad que falla (`runs`, `type`, `shape`, … `inputs`, `gradient`), si hay.
+        seconds: lo que se tardó en comprobarlo, al calificar.
+        earned: qué partes dan los puntos de una respuesta que no es correcta.
+    """
+
+    exercise: str
+    status: str
+    points: int
+    max_points: int
+    message: str = ""
+    misconception: str | None = None
+    property: str | None = None
+    seconds: float = 0.0
+    earned: str = ""
+
+    def __repr__(self) -> str:
+        if self.status == "correct":
+            unit = "punto" if self.max_points == 1 else "puntos"
+            return f"✅ {self.exercise}: correcto ({self.points}/{self.max_points} {unit})"
+        if self.status == "pending":
+            return f"⏳ {self.exercise}: pendiente"
+        return f"❌ {self.exercise}: {self.message}{self.credit()}"
+
+    def credit(self) -> str:
+        """Dice qué puntos se ganan con una respuesta que no es correcta; vacío si ninguno."""
+        if not self.earned:
+            return ""
+        return f" (ganas {self.points} de {self.max_points} puntos por {self.earned})"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
+        # El veredicto viaja en los metadatos de la salida: `course check` lo lee de ahí, y ningún
+        # visor de cuadernos lo muestra en lugar del texto.
+        fields = asdict(self)
+        del fields["property"], fields["seconds"]  # son para quien califica
+        if not self.earned:
+            del fields["earned"]
+        return {"text/plain": repr(self)}, {"course_verdict": fields}
