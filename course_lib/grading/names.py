@@ -25,6 +25,7 @@ _MOODLE = re.compile(
 )
 # Con entregas anónimas, el nombre es «Participante» en el idioma del sitio.
 _ANONYMOUS = re.compile(r"(?P<word>Participante?|)\s*(?P<number>[0-9]{1,18})?", re.IGNORECASE)
+_UNSAFE = re.compile(r'[\\/:*?"<>|]')
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ def parse_moodle_name(text: str) -> MoodleName | None:
         name, student = word, f"{word} {number}" if number else word
     else:
         student = name
-    folder = f"{name}_{number}_assignsubmission_file_" if number else None
+    safe = clean_name(_UNSAFE.sub(" ", name)) or "Participante"
+    folder = f"{safe}_{number}_assignsubmission_file_" if number else None
     return MoodleName(student, number, match["plugin"], match["rest"] or "", folder)
 
 
