@@ -33,7 +33,7 @@ COURSE = "Atención y Transformers"
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _SLOWEST = 10
-_MONTHS = "ene. feb. mar. abr. may. jun. jul. ago. sep. oct. nov. dic."
+_MONTHS = "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"
 _STATES = {
     "correct": "correcto",
     "partial": "correcto en parte",
@@ -102,8 +102,8 @@ def class_report(
     Argumentos:
         graded: todas las entregas, ya calificadas; puede no haber ninguna.
         title: qué se calificó, como se quiera nombrar.
-        links: por clave de estudiante (`student_key`), la ruta de su página, relativa a esta y sin
-            codificar.
+        links: por clave de entrega (`Entry.key`), la ruta de la página de su estudiante, relativa
+            a esta y sin codificar.
         when: cuándo se calificó.
 
     Devuelve:
@@ -198,7 +198,9 @@ class _StudentTopic:
 
 
 def _students(graded: Iterable[Graded], links: Mapping[str, str]) -> list[_Student]:
-    students = [_Student(tuple(own), links.get(key, "")) for key, own in by_student(graded).items()]
+    students = [
+        _Student(tuple(own), links.get(own[0].entry.key, "")) for own in by_student(graded).values()
+    ]
     return sorted(students, key=lambda student: _alphabetical(student.name))
 
 
@@ -276,10 +278,6 @@ class _Mistake:
     text: str | Markup
     found: list[tuple[_Student, ExerciseResult]]
 
-    @property
-    def known(self) -> bool:
-        return bool(self.name)
-
 
 class _Exercise:
     """Lo que obtuvo la clase en un ejercicio."""
@@ -337,8 +335,17 @@ class _Topic:
         return [state for state in _STATES if any(e.states[state] for e in self.exercises)]
 
     @property
-    def mistakes(self) -> list[tuple[_Exercise, _Mistake]]:
-        """Los errores del tema, los más extendidos primero."""
+    def misconceptions(self) -> list[tuple[_Exercise, _Mistake]]:
+        """Los errores frecuentes del tema, los más extendidos primero."""
+        return [pair for pair in self._mistakes if pair[1].name]
+
+    @property
+    def unrecognised(self) -> list[tuple[_Exercise, _Mistake]]:
+        """Los demás errores, los más extendidos primero."""
+        return [pair for pair in self._mistakes if not pair[1].name]
+
+    @functools.cached_property
+    def _mistakes(self) -> list[tuple[_Exercise, _Mistake]]:
         found = [(e, mistake) for e in self.exercises for mistake in e.mistakes]
         return sorted(found, key=lambda pair: len(pair[1].found), reverse=True)
 
