@@ -32,6 +32,7 @@ OPTION = re.compile(r"^:([\w-]+):\s*(.*)$")
 # Directivas cuyo argumento es un nombre, no un título.
 NAMED = {
     "diagram",
+    "screen",
     "figure",
     "image",
     "literalinclude",

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from bs4 import BeautifulSoup
+from PIL import Image
 
 pytestmark = [pytest.mark.slow]
 
@@ -100,6 +102,7 @@ def test_draft_shows_the_rest(tiny_book):
         ("# Uno\n\nVer {term}`término inexistente`.\n", "término inexistente"),
         ("# Uno\n\n{cite}`nadie1900`\n", "nadie1900"),
         ("# Uno\n\n```{diagram} no_existe\n:alt: Nada.\n```\n", "no_existe"),
+        ("# Uno\n\n```{screen} tampoco\n:alt: Nada.\n```\n", "tampoco"),
         (
             "# Uno\n\n```{literalinclude} ../course_lib/primitives/softmax.py\n"
             ":pyobject: no_existe\n```\n",
@@ -139,6 +142,28 @@ def test_diagram_needs_an_alternative(tiny_book):
     page = tiny_book.html("book/uno")
     assert ">Una caja.</title>" in page and 'role="img"' in page and "Figura 1" in page
     assert 'id="a"' not in page and 'href="#a"' not in page and "url(#a)" not in page
+
+
+def test_screen_shows_the_one_of_its_theme(tiny_book):
+    folder = tiny_book.folder / "book" / "_static" / "guia"
+    folder.mkdir(parents=True)
+    for name in ("uno-light", "uno-dark", "dos"):
+        Image.new("RGB", (800, 300)).save(folder / f"{name}.webp")
+    screens = '```{screen} guia/uno\n:name: fig-uno\n:alt: Una "caja".\nPie.\n```\n\n'
+    screens += "```{screen} guia/dos\n:alt: Otra.\nOtro pie.\n```\n"
+    tiny_book.write("book/uno", f"# Uno\n\nLa {{numref}}`fig-uno`.\n\n{screens}", notebook=True)
+    result = tiny_book.build()
+    assert result.returncode == 0, result.stderr
+    images = BeautifulSoup(tiny_book.html("book/uno"), "html.parser").select("article figure img")
+    assert [(i["class"][0], i["alt"], i["width"]) for i in images] == [
+        ("only-light", 'Una "caja".', "400"),
+        ("only-dark", 'Una "caja".', "400"),
+        ("dark-light", "Otra.", "400"),
+    ]
+    built = tiny_book.folder / "_build" / "html"
+    assert all((built / "book" / i["src"]).resolve().is_file() for i in images)
+    notebook = (built / "notebooks" / "book" / "uno.ipynb").read_text(encoding="utf-8")
+    assert notebook.count("data:image/webp;base64,") == 2
 
 
 REPOSITORY = "https://github.com/alguien/curso"

@@ -48,6 +48,9 @@ class Answers:
     def image(self, diagram: str) -> tuple[str, int]:
         return f"{diagram}.svg", 480
 
+    def screen(self, name: str) -> tuple[str, int]:
+        return f"{name}-light.webp", 700
+
 
 def convert(text: str) -> str:
     return to_jupyter(text, Answers(), PARSER)
@@ -94,6 +97,12 @@ def test_diagram_is_an_image_with_its_caption():
     text = '```{diagram} caja\n:name: fig-uno\n:alt: Una "caja" & $x$.\nPie con {term}`x`.\n```'
     image = '<img src="caja.svg" alt="Una &quot;caja&quot; &amp; $x$." width="480">'
     assert convert(text) == f"{image}\n\n**Figura 4.** Pie con <term:x>."
+
+
+def test_a_screenshot_is_an_image_with_its_caption():
+    text = "```{screen} guia/informe\n:name: fig-uno\n:alt: El informe.\nPie.\n```"
+    image = '<img src="guia/informe-light.webp" alt="El informe." width="700">'
+    assert convert(text) == f"{image}\n\n**Figura 4.** Pie."
 
 
 def test_admonition_is_a_quote():

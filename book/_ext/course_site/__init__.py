@@ -2,9 +2,18 @@
 
 from sphinx.application import Sphinx
 
-from . import bibliography, contents, diagrams, downloads, execution, interface, mathematics
+from . import (
+    bibliography,
+    contents,
+    diagrams,
+    downloads,
+    execution,
+    interface,
+    mathematics,
+    screens,
+)
 
-PARTS = (bibliography, contents, diagrams, downloads, execution, interface, mathematics)
+PARTS = (bibliography, contents, diagrams, downloads, execution, interface, mathematics, screens)
 
 
 def setup(app: Sphinx) -> dict[str, object]:

@@ -13,6 +13,7 @@ from sphinx.util import docname_join
 from sphinx.util.nodes import split_explicit_title
 
 from .diagrams import FIGURES, SVG
+from .screens import STATIC, page_size, versions
 
 DOMAINS = {"term": "std", "ref": "std", "doc": "std", "numref": "std", "eq": "math"}
 # Una imagen no hereda la tipografía ni el fondo de la página en la que está.
@@ -96,6 +97,16 @@ class BuiltBook:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(markup, encoding="utf-8")
         return f"{self.site}{self.figures}/{diagram}.svg", width
+
+    def screen(self, name: str) -> tuple[str, int]:
+        """La dirección de una captura, la clara si hay dos, y su ancho."""
+        folder = Path(self.env.srcdir) / STATIC
+        file = versions(folder, name)[0][0]
+        width, _ = page_size(folder / file)
+        if self.site is not None:
+            return f"{self.site}_static/{file}", width
+        data = base64.b64encode((folder / file).read_bytes()).decode()
+        return f"data:image/webp;base64,{data}", width
 
 
 def standalone(path: Path) -> tuple[str, int]:

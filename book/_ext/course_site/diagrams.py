@@ -73,6 +73,7 @@ class Diagram(SphinxDirective):
 
     required_arguments = 1
     has_content = True
+    css_class: ClassVar = "diagram-figure"
     option_spec: ClassVar = {
         "name": directives.unchanged,
         "alt": directives.unchanged_required,
@@ -81,24 +82,27 @@ class Diagram(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
+        alt = " ".join(self.options.get("alt", "").split())
+        if not alt:
+            raise self.error(f"la figura {name} necesita :alt: con lo que se ve en ella")
+        try:
+            return [self._figure(self._markup(name, alt))]
+        except FileNotFoundError as error:
+            logger.warning("no existe %s", error.filename, location=self.get_location())
+            return []
+
+    def _markup(self, name: str, alt: str) -> str:
         path = Path(self.env.srcdir) / FIGURES / f"{name}.svg"
         self.env.note_dependency(str(path))
-        if not self.options.get("alt", "").strip():
-            raise self.error(f"el diagrama {name} necesita :alt: con lo que se ve en él")
+        digest = hashlib.sha256(f"{self.env.docname}/{name}".encode()).hexdigest()[:6]
         try:
-            digest = hashlib.sha256(f"{self.env.docname}/{name}".encode()).hexdigest()[:6]
-            alt = " ".join(self.options["alt"].split())
-            markup = inline_svg(path, alt, f"{name.replace('_', '-')}-{digest}")
-        except FileNotFoundError:
-            logger.warning("no existe el diagrama %s", path, location=self.get_location())
-            return []
+            return inline_svg(path, alt, f"{name.replace('_', '-')}-{digest}")
         except ET.ParseError as error:
             raise self.error(f"{path.name} no es un SVG correcto: {error}") from error
-        return [self._figure(markup)]
 
     def _figure(self, markup: str) -> nodes.figure:
         figure = nodes.figure("", nodes.raw("", markup, format="html"), align="center")
-        figure["classes"] += ["diagram-figure", *self.options.get("class", [])]
+        figure["classes"] += [self.css_class, *self.options.get("class", [])]
         self.set_source_info(figure)
         if self.content:
             figure += self._caption()

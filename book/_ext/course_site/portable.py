@@ -44,6 +44,7 @@ class Book(Protocol):
     def figure(self, label: str) -> str: ...
     def code(self, path: str, options: dict[str, str]) -> str: ...
     def image(self, diagram: str) -> tuple[str, int]: ...
+    def screen(self, name: str) -> tuple[str, int]: ...
 
 
 def to_jupyter(text: str, book: Book, parser: MarkdownIt, *, quoted: bool = False) -> str:
@@ -148,9 +149,10 @@ def _directive(name: str, title: str, options: dict, body: str, book: Book, pars
     match name:
         case "literalinclude":
             return fenced(book.code(title, options), options.get("language", "python"))
-        case "diagram":
+        case "diagram" | "screen":
             number = book.figure(options["name"]) if "name" in options else "Figura"
-            return picture(*book.image(title), options["alt"], f"**{number}.** {convert(body)}")
+            image = book.image(title) if name == "diagram" else book.screen(title)
+            return picture(*image, options["alt"], f"**{number}.** {convert(body)}")
         case "dropdown":
             return f"<details>\n<summary>{title}</summary>\n\n{convert(body)}\n\n</details>\n"
         case "grid":
