@@ -1,6 +1,7 @@
 """Accesorios comunes a todas las pruebas."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,13 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") == "true" else "course")
 
 GOLDENS = Path(__file__).parents[2] / "shared" / "goldens"
+CHROMIUM = "/usr/bin/chromium"
+CHROMIUM_ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+]
 
 
 @pytest.fixture
@@ -55,6 +63,20 @@ def missing_tool(tool: str, remedy: str):
     if os.environ.get("CI") == "true":
         pytest.fail(message)
     pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Un Chromium sin ventana; donde no lo hay, las pruebas se omiten (en integración, fallan)."""
+    if not Path(CHROMIUM).exists() and shutil.which("chromium") is None:
+        missing_tool("Chromium", "sudo apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    path = CHROMIUM if Path(CHROMIUM).exists() else shutil.which("chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

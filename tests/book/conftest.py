@@ -1,4 +1,4 @@
-"""El sitio construido, una vez por sesión, y un navegador que no habla con nadie más."""
+"""El sitio construido, una vez por sesión, y servido en esta máquina."""
 
 import os
 import shutil
@@ -13,16 +13,7 @@ import filelock
 import pytest
 import yaml
 
-from tests.conftest import missing_tool
-
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = "/usr/bin/chromium"
-CHROMIUM_ARGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--no-first-run",
-]
 
 
 def pages_of_toc() -> list[str]:
@@ -65,20 +56,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 pytest.fail(f"el sitio no se construye:\n{text}", pytrace=False)
             marker.write_text(run)
     return html
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """Un Chromium sin ventana; donde no lo hay, las pruebas se omiten (en integración, fallan)."""
-    if not Path(CHROMIUM).exists() and shutil.which("chromium") is None:
-        missing_tool("Chromium", "sudo apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    path = CHROMIUM if Path(CHROMIUM).exists() else shutil.which("chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGS)
-        yield browser
-        browser.close()
 
 
 class _Quiet(SimpleHTTPRequestHandler):

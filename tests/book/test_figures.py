@@ -1,7 +1,6 @@
 """Los diagramas del libro: al día con sus guiones, legibles, accesibles y con números ciertos."""
 
 import re
-import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -14,7 +13,6 @@ from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.masks import causal_mask
 from course_lib.primitives.positions import sinusoidal_positions
 from course_lib.primitives.softmax import hard_argmax, soft_argmax
-from tests.conftest import missing_tool
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "book" / "_figures"
@@ -358,27 +356,11 @@ LAYOUT = """() => {
 }"""
 
 
-def chromium() -> str:
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    return path or missing_tool("Chromium", "instala el paquete chromium")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    executable = chromium()
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        session = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        yield session
-        session.close()
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize("font", ["Liberation Sans", "DejaVu Sans"])
-def test_no_text_overlaps_or_leaves_the_canvas(browser, font):
+def test_no_text_overlaps_or_leaves_the_canvas(chromium, font):
     """También con DejaVu Sans, más ancha que casi toda fuente de página."""
-    page = browser.new_page(viewport={"width": 760, "height": 900})
+    page = chromium.new_page(viewport={"width": 760, "height": 900})
     problems = {}
     for name in NAMES:
         svg = (FIGURES / f"{name}.svg").read_text(encoding="utf-8")
