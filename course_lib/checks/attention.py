@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, Part, no_inputs
 from course_lib.primitives.additive import additive_scores
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.softmax import hard_argmax, soft_argmax
@@ -205,6 +205,7 @@ def _scores_as_mix(state: Tensor, encoder_states: Tensor) -> tuple[Tensor, Tenso
 DECODING_STEP = Exercise(
     name="attention.decoding_step",
     points=2,
+    partial=(Part("los pesos", 1, item=0),),
     reference=decoding_step,
     cases=_step_cases,
     gradient=True,
@@ -490,9 +491,14 @@ def _masked_cases(rng: torch.Generator) -> list[tuple]:
     ]
 
 
+def _nobody_is_blind(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float) -> bool:
+    return bool(mask.any(dim=-1).all())
+
+
 MASKED_ATTENTION = Exercise(
     name="attention.masked_attention",
     points=2,
+    partial=(Part("las consultas que ven alguna clave", 1, cases=_nobody_is_blind),),
     reference=masked_attention,
     cases=_masked_cases,
     gradient=True,
@@ -642,9 +648,14 @@ def _top_k_cases(rng: torch.Generator) -> list[tuple]:
     ]
 
 
+def _without_ties(scores: Tensor, k: int, beta: float) -> bool:
+    return bool(scores.sort(dim=-1).values.diff(dim=-1).ne(0).all())
+
+
 TOP_K_WEIGHTS = Exercise(
     name="attention.top_k_weights",
     points=3,
+    partial=(Part("las filas sin empates", 2, cases=_without_ties),),
     reference=top_k_weights,
     cases=_top_k_cases,
     gradient=True,

@@ -9,7 +9,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception, direct_call
+from course_lib.grading.exercise import Exercise, Misconception, Part, direct_call
 from course_lib.models.bert import Bert, BertConfig, SpanOutput, best_spans
 
 TOLERANCE = 1e-4
@@ -173,9 +173,14 @@ def _room_for(specials):
     return _join_with(lambda a, b, room: _fit(a, b, room + 3 - specials))
 
 
+def _fits(first, second, class_id, separator_id, max_length):
+    return len(first) + len(second) + 3 <= max_length
+
+
 JOIN_PAIR = Exercise(
     name="bert.join_pair",
     points=2,
+    partial=(Part("las parejas que caben enteras", 1, cases=_fits),),
     reference=_join,
     cases=_join_cases,
     call=_join_call,
@@ -1216,6 +1221,10 @@ def _mask_everywhere(token_ids, chosen, draw, others, mask_id):
 MASKING_BUG = Exercise(
     name="bert.masking_bug",
     points=2,
+    partial=(
+        Part("los tokens", 1, item=0),
+        Part("las etiquetas", 1, item=1),
+    ),
     reference=_mask,
     cases=_mask_cases,
     misconceptions=(

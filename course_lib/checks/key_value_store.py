@@ -5,7 +5,7 @@ import math
 import torch
 from einops import rearrange
 
-from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, Part, no_inputs
 from course_lib.grading.observation import Observer
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.key_value_store import hard_lookup, soft_lookup
@@ -143,6 +143,7 @@ def _unsafe_softmax(query, K, V, beta):
 SOFT_LOOKUP = Exercise(
     name="key_value_store.soft_lookup",
     points=2,
+    partial=(Part("el resultado, sin su gradiente", 1),),
     reference=soft_lookup,
     cases=_soft_lookup_cases,
     gradient=True,
@@ -678,6 +679,7 @@ def _positions_among_candidates(Q, K, k, chunk_size):
 TOP_K = Exercise(
     name="key_value_store.top_k",
     points=3,
+    partial=(Part("las k mejores claves, aunque no quepan en memoria", 1, item="posiciones"),),
     reference=_top_k_by_chunks,
     cases=_top_k_cases,
     call=_watch_memory,

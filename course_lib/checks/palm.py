@@ -9,7 +9,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception, direct_call, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, Part, direct_call, no_inputs
 from course_lib.primitives.attention import attention
 from course_lib.primitives.masks import causal_mask
 from course_lib.primitives.positions import rotary, rotary_order
@@ -1284,9 +1284,14 @@ def _only_the_last(H):
     return _joined(H[:, :, -1:])
 
 
+def _nothing_read(x, K, V, W_q, W_k, W_v, num_heads):
+    return K.shape[1] == 0
+
+
 READ = Exercise(
     name="palm.read",
     points=3,
+    partial=(Part("leer sin nada en la caché", 1, cases=_nothing_read),),
     reference=_read,
     cases=_read_cases,
     call=_read_call,

@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception
+from course_lib.grading.exercise import Exercise, Misconception, Part
 from course_lib.models.text_classifier import binary_cross_entropy
 from course_lib.primitives.pooling import max_pool, mean_pool
 
@@ -51,9 +51,14 @@ def _max_without_empty(H, visible):
     return H.masked_fill(~_shown(visible), -math.inf).amax(dim=-2)
 
 
+def _some_word_in_each(H, visible):
+    return bool(visible.any(dim=-1).all())
+
+
 MAX_POOL = Exercise(
     name="text_classifier.max_pool",
     points=2,
+    partial=(Part("los textos con alguna palabra", 1, cases=_some_word_in_each),),
     reference=max_pool,
     cases=_max_cases,
     gradient=True,
@@ -198,6 +203,10 @@ def _only_ones(z, y):
     return -(y * F.logsigmoid(z)).mean()
 
 
+def _moderate(z, y):
+    return bool((z.abs() < 50).all())
+
+
 BINARY_CROSS_ENTROPY = Exercise(
     name="text_classifier.binary_cross_entropy",
     answers=(
@@ -205,6 +214,7 @@ BINARY_CROSS_ENTROPY = Exercise(
         "torch.nn.functional.binary_cross_entropy_with_logits",
     ),
     points=2,
+    partial=(Part("las puntuaciones moderadas", 1, cases=_moderate),),
     reference=binary_cross_entropy,
     cases=_loss_cases,
     gradient=True,

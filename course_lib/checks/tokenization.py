@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import torch
 
-from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, Part, no_inputs
 from course_lib.primitives.positions import sinusoidal_positions
 
 BYTES = 256
@@ -178,9 +178,14 @@ def _merge_jumps_always(symbols, pair, new):
     return result
 
 
+def _different_symbols(symbols, pair, new):
+    return pair[0] != pair[1]
+
+
 MERGE = Exercise(
     name="tokenization.merge",
     points=2,
+    partial=(Part("los pares de símbolos distintos", 1, cases=_different_symbols),),
     reference=_merge,
     cases=_merge_cases,
     misconceptions=(

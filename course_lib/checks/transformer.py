@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from einops import rearrange
 
-from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, Part, no_inputs
 from course_lib.primitives.attention import attention
 from course_lib.primitives.masks import padding_mask
 
@@ -823,9 +823,14 @@ def _no_residual(x, f, placement, norm, norm_out):
     return _residual(x, f, placement, norm, norm_out) - x if placement != "post" else norm(f(x))
 
 
+def _post_or_pre(x, W, placement, gain, gain_out):
+    return placement != "sandwich"
+
+
 RESIDUAL = Exercise(
     name="transformer.residual",
     points=2,
+    partial=(Part("post y pre", 1, cases=_post_or_pre),),
     reference=_residual,
     cases=_residual_cases,
     call=_residual_call,
@@ -1431,6 +1436,7 @@ def _never_stored(x, K, V, W_q, W_k, W_v):
 CACHED_STEP = Exercise(
     name="transformer.cached_step",
     points=2,
+    partial=(Part("la salida", 1, item=0),),
     reference=_cached_step,
     cases=_cached_cases,
     gradient=True,

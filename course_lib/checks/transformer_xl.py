@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from course_lib.grading.exercise import Exercise, Misconception, direct_call, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, Part, direct_call, no_inputs
 from course_lib.primitives.masks import causal_mask
 from course_lib.primitives.positions import sinusoidal_positions
 from course_lib.primitives.relative_shift import relative_shift
@@ -1651,6 +1651,7 @@ def _outputs_stacked(X, layers, length, memory_length):
 READ = Exercise(
     name="transformer_xl.read",
     points=2,
+    partial=(Part("el resultado, sin su gradiente", 1),),
     reference=_read,
     cases=_read_cases,
     call=_read_call,

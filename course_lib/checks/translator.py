@@ -9,7 +9,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception
+from course_lib.grading.exercise import Exercise, Misconception, Part
 
 # 1 · Forzado del profesor
 
@@ -636,6 +636,7 @@ def _search_cases(rng):
 BEAM_SEARCH = Exercise(
     name="translator.beam_search",
     points=3,
+    partial=(Part("la hipótesis elegida", 1, item=0),),
     reference=_beam_search,
     cases=_search_cases,
     misconceptions=(

@@ -9,7 +9,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, Part, no_inputs
 from course_lib.primitives.attention import attention
 from course_lib.primitives.positions import sinusoidal_positions
 
@@ -336,6 +336,7 @@ def _halting_or_nothing(p, epsilon):
 HALTING = Exercise(
     name="universal_transformer.halting",
     points=2,
+    partial=(Part("el número de pasos", 1, item=1),),
     reference=_halting,
     cases=_halting_cases,
     misconceptions=(
@@ -922,6 +923,10 @@ def _adaptive_in_place(x, block, halting, max_steps, epsilon):
 ADAPTIVE_LOOP = Exercise(
     name="universal_transformer.adaptive_loop",
     points=3,
+    partial=(
+        Part("el número de pasos", 1, item=1),
+        Part("el resultado, sin su gradiente", 1),
+    ),
     reference=_adaptive,
     cases=_adaptive_cases,
     call=_adaptive_call,
@@ -1649,6 +1654,7 @@ def _arguments_exchanged(state, active, block):
 ACTIVE_ONLY = Exercise(
     name="universal_transformer.active_only",
     points=2,
+    partial=(Part("el resultado, sin su gradiente", 1),),
     reference=_update,
     cases=_update_cases,
     call=_update_call,

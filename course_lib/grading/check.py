@@ -288,7 +288,8 @@ def judge(
         pairs = list(zip(gradients, targets, strict=True))
     parts = earned_parts(exercise, cases, outcomes, expected, pairs)
     labels = " y ".join(part.label for part in parts)
-    return replace(verdict, points=sum(part.points for part in parts), earned=labels)
+    points = min(sum(part.points for part in parts), exercise.points - 1)
+    return replace(verdict, points=points, earned=labels)
 
 
 def _judge_whole(

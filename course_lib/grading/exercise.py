@@ -104,8 +104,8 @@ class Exercise:
         inputs_may_change: si está permitido que el estudiante modifique las entradas.
         answers: nombres completos de lo que, además de la referencia, es la respuesta y por eso
             no se puede usar al calificar (`course_lib.…`, o el módulo y la función de torch).
-        partial: partes que valen puntos por sí solas. Suman menos que `points`: lo que queda es de
-            quien lo tiene todo bien, y por eso «correcto» no cambia.
+        partial: partes que valen puntos por sí solas. Sin tenerlo todo bien no se pasa de
+            `points - 1`: por eso «correcto» no cambia.
 
     Errores:
         ValueError: nombre mal formado, puntos no positivos, errores frecuentes repetidos, o partes
@@ -145,10 +145,10 @@ class Exercise:
 
     def _check_parts(self) -> None:
         total = sum(part.points for part in self.partial)
-        if self.partial and total >= self.points:
+        if self.partial and (total > self.points or self.points == 1):
             raise ValueError(
-                f"{self.name}: las partes suman {total} y el ejercicio vale {self.points}; deben "
-                f"sumar menos, para que quede algo a quien lo tiene todo bien."
+                f"{self.name}: las partes suman {total} y el ejercicio vale {self.points}; solo se "
+                f"parte uno de dos o más puntos, y sus partes no suman más que él."
             )
         if len({part.label for part in self.partial}) < len(self.partial):
             raise ValueError(f"{self.name}: hay partes con el mismo nombre.")

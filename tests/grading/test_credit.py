@@ -3,6 +3,7 @@
 import importlib
 import itertools
 import pkgutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -153,7 +154,8 @@ def test_a_bad_part_is_refused(options, message):
 @pytest.mark.parametrize(
     ("parts", "options", "message"),
     [
-        ((VALUES, WHOLE), {"points": 3}, "suman 3 y el ejercicio vale 3"),
+        ((VALUES, WHOLE), {"points": 2}, "suman 3 y el ejercicio vale 2"),
+        ((WHOLE,), {"points": 1}, "solo se parte uno de dos o más"),
         ((WHOLE, WHOLE), {}, "partes con el mismo nombre"),
         ((GRADIENT,), {"gradient": False}, "que no se compara"),
     ],
@@ -195,9 +197,7 @@ def _replaced(value, make):
 GARBAGE = {
     "ceros": torch.zeros_like,
     "unos": torch.ones_like,
-    "la media, en todas partes": lambda x: (
-        torch.full_like(x, x.double().mean().item()) if x.numel() else x
-    ),
+    "todo 3": lambda x: torch.full_like(x, 3),
     "todo NaN": lambda x: x * torch.nan if x.is_floating_point() else torch.zeros_like(x),
 }
 
@@ -237,7 +237,8 @@ def test_code_given_with_a_fault_earns_nothing(exercise):
 @every_parted
 def test_some_misconception_earns_each_part(exercise):
     """Una parte que ningún error frecuente gana no es el crédito de nada."""
-    told = [check_exercise(exercise, m.implementation, seed=4) for m in exercise.misconceptions]
+    bare = replace(exercise, misconceptions=())  # sin buscar a cuál se parece cada uno
+    told = [check_exercise(bare, m.implementation, seed=4) for m in exercise.misconceptions]
     for part in exercise.partial:
         assert any(part.label in verdict.earned for verdict in told), part.label
 
