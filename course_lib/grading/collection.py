@@ -76,8 +76,13 @@ class Graded:
 
 def student_key(entry: Entry) -> str:
     """Identifica a quien entrega, con un texto que sirve de nombre de archivo."""
-    mark = entry.participant or short_hash(entry.student)
-    return f"{slug(entry.student) or 'estudiante'}-{mark}"
+    return _joined(entry.student, entry.participant or short_hash(entry.student))
+
+
+def _joined(student: str, *parts: str | None) -> str:
+    """Une con guiones lo que identifica, sin repetir lo que ya está al final del nombre."""
+    who = slug(student) or "estudiante"
+    return "-".join([who, *(part for part in parts if part and not who.endswith(part))])
 
 
 def by_student(graded: Iterable[Graded]) -> dict[str, list[Graded]]:
@@ -182,7 +187,7 @@ def _owner_of(file: Delivered) -> tuple[_Owner, Delivered] | None:
         owner.plugins.add(moodle.plugin)
         rest = (moodle.rest,) if moodle.rest else parts[1:]
         return owner, Delivered(rest or ("",), file.number, file.opener, file.problem)
-    if parts[0] == "submitted" and not (len(parts) == 1 and file.is_folder):
+    if parts[0] == "submitted" and (len(parts) > 1 or file.is_folder):  # de nbgrader
         parts = parts[1:]
     if not parts:
         return None
@@ -250,9 +255,7 @@ class _Owner:
         path = "/".join(file.parts)
         mark = short_hash(*self.identity, *file.parts, str(file.number))
         stem = Path(file.parts[-1]).stem
-        who, what = slug(self.student) or "estudiante", slug(stem, 30)
-        names = [who, self.participant, what if what != who else None, mark]
-        key = "-".join(name for name in names if name)
+        key = _joined(self.student, self.participant, slug(stem, 30), mark)
         source = clean_name(path, 200) or self.student
         return Entry(self.student, key, source, content, self.participant, self.folder)
 
@@ -312,7 +315,8 @@ class _Owner:
             return "no entregó ningún archivo"
         if self.plugins == {"onlinetext"}:
             return "escribió en la página de la tarea, pero no entregó ningún cuaderno"
-        if any(Path(name).suffix.lower() in _ARCHIVES for name in names):
-            return f"entregó «{names[0]}»: hace falta el cuaderno (.ipynb), o un ZIP que lo tenga"
+        packed = [name for name in names if Path(name).suffix.lower() in _ARCHIVES]
+        if packed:
+            return f"entregó «{packed[0]}»: hace falta el cuaderno (.ipynb), o un ZIP que lo tenga"
         more = f" y {len(names) - 1} más" if len(names) > 1 else ""
         return f"no entregó ningún cuaderno (.ipynb), sino «{names[0]}»{more}"
