@@ -16,7 +16,8 @@ from markupsafe import Markup, escape
 _HIDDEN = regex.compile(r"[\p{Cf}--[\u200c\u200d]]", regex.V1)
 _UNSEEN = regex.compile(r"[\p{Cc}\p{Cs}\p{Co}\p{Cn}]")
 _STACKED = regex.compile(r"(\p{M}{4})\p{M}+")
-_WORD = re.compile(r"[a-záéíóúüñ]+(?=[ ,:])|a(?= )")
+_WORD = re.compile(r"[a-záéíóúüñ]{2,}(?=[ ,:])|[aoy](?= [a-záéíóúüñ]{2})")
+_FUNCTIONS = frozenset({"argsort", "cat", "reshape", "roll", "softmax", "stack", "tanh", "view"})
 _CODE = re.compile(r"`([^`]+)`")
 _EMPHASIS = re.compile(r"(?<![\w*])\*(\w[^*]*\w)\*(?![\w*])")
 _LINE = re.compile(r"^(.*) \(línea (\d+): (.*)\)(.*)$")
@@ -33,7 +34,8 @@ def visible(text: object, limit: int = 300) -> str:
 def sentence(text: str) -> str:
     """Escribe un mensaje como oración: con mayúscula, si empieza por una palabra, y con punto."""
     line = visible(text, 1200)
-    if _WORD.match(line):
+    word = _WORD.match(line)
+    if word and word[0] not in _FUNCTIONS:
         line = line[0].upper() + line[1:]
     return line if not line or line[-1] in ".!?…" else f"{line}."
 

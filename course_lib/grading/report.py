@@ -142,11 +142,11 @@ class _Student:
         return [one for one in self.graded if one.result.status != "graded"]
 
     @property
-    def points(self) -> float:
+    def points(self) -> int:
         return sum(one.result.points for one in self.best.values())
 
     @property
-    def max_points(self) -> float:
+    def max_points(self) -> int:
         return sum(one.result.max_points for one in self.best.values())
 
     @property
@@ -414,17 +414,17 @@ def _property(result: ExerciseResult) -> str:
     return _PROPERTIES.get(name) or visible(name, 40) or "otra cosa"
 
 
-def _percent(points: float, max_points: float) -> int:
+def _percent(points: int, max_points: int) -> int:
     """El porcentaje sin redondear hacia arriba: 100 es solo haberlo hecho todo."""
-    return max(0, min(100, int(100 * points / max_points))) if max_points > 0 else 0
+    return 100 * points // max_points if max_points else 0
 
 
-def _number(value: float) -> str:
+def _number(value: int | float) -> str:
     return f"{round(value, 2):g}"
 
 
-def _points(value: float) -> str:
-    return f"{_number(value)} {'punto' if value == 1 else 'puntos'}"
+def _points(value: int) -> str:
+    return f"{value} {'punto' if value == 1 else 'puntos'}"
 
 
 def _date(when: datetime) -> str:
@@ -433,7 +433,7 @@ def _date(when: datetime) -> str:
 
 def _address(path: str) -> str:
     """Una ruta relativa como dirección: ningún nombre de archivo llega a ser un esquema."""
-    return quote(path)
+    return quote(path, errors="replace")
 
 
 @functools.cache

@@ -1,0 +1,566 @@
+"""Las páginas de una calificación: qué dicen, a quién, y que nada ajeno llega a correr en ellas."""
+
+import itertools
+import json
+import re
+import tomllib
+import unicodedata
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from hypothesis import given
+from hypothesis import strategies as st
+
+from course_lib.grading.check import topic_exercises
+from course_lib.grading.collection import Entry, Graded
+from course_lib.grading.grader import ExerciseResult, Grader, SubmissionResult
+from course_lib.grading.outline import topic_outline
+from course_lib.grading.page_text import hint_html, message_html, sentence, visible
+from course_lib.grading.report import class_report, feedback_page
+from course_lib.grading.submission import exercises_folder
+from tests.grading.hostile.cases import HARD, IMPORTS, notebook
+
+ROOT = exercises_folder().parent
+TOPICS = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
+SHAPE = "la forma es (3, 4) y debería ser (4, 3), con entradas de forma (3, 2)"
+STOPPED = "tu código se detuvo con IndexError: out of range (línea 2: return scores[..., 99])"
+BROKEN = "celda 4: ZeroDivisionError: division by zero (línea 1: 1 / 0)"
+
+
+def entry(student="Ana Pérez", number=1, source="attention.ipynb", key=None):
+    return Entry(student, key or f"key-{number}-{source}", source, b"", str(number))
+
+
+def answer(name, status="correct", points=None, **fields):
+    (exercise,) = (e for e in topic_exercises("attention") if e.name == f"attention.{name}")
+    points = points if points is not None else exercise.points * (status == "correct")
+    return ExerciseResult(exercise.name, status, points, exercise.points, **fields)
+
+
+def mistaken(name, misconception):
+    (exercise,) = (e for e in topic_exercises("attention") if e.name == f"attention.{name}")
+    (found,) = (m for m in exercise.misconceptions if m.name == misconception)
+    fields = {"message": found.hint, "misconception": found.name, "property": "values"}
+    return answer(name, "wrong", **fields)
+
+
+def graded(*answers, who=None, **fields):
+    return Graded(who or entry(), SubmissionResult("graded", "", "attention", answers, **fields))
+
+
+def refused(who, status="unreadable", message="el archivo está dañado"):
+    return Graded(who, SubmissionResult(status, message))
+
+
+def typical():
+    return graded(
+        answer("soft_argmax"),
+        mistaken("hard_argmax", "row_index"),
+        answer("decoding_step", "wrong", 1, message=SHAPE, property="shape", earned="los pesos"),
+        answer("additive_scores", "error", message=STOPPED, property="runs"),
+        answer("columns", "pending"),
+        answer("read_plot", "missing", message="el cuaderno no define «ties»"),
+        broken_cells=(BROKEN,),
+        seconds=3.0,
+    )
+
+
+def parse(page):
+    return BeautifulSoup(page, "html.parser")
+
+
+def said(page):
+    """El texto de una página, con los espacios juntos."""
+    body = parse(page).body
+    for part in body(["script", "svg"]):
+        part.decompose()
+    return " ".join(body.get_text(" ").split())
+
+
+def skeleton(page):
+    """Los elementos de una página y sus atributos: lo que el texto ajeno no puede cambiar."""
+    return [(tag.name, tuple(tag.attrs)) for tag in parse(page).find_all(True)]
+
+
+# La página de un estudiante
+
+
+def test_each_exercise_has_its_title_state_points_and_reason():
+    page = parse(feedback_page([typical()]))
+    assert page.h1.get_text() == "Ana Pérez"
+    assert page.select_one(".total").get_text() == "2 de 9 puntos"
+    assert page.select_one("svg[role=img]")["aria-label"] == "2 de 9 puntos"
+    cards = {c.h3.get_text(): " ".join(c.get_text(" ").split()) for c in page.select("article")}
+    assert "Correcto 1 de 1 punto" in cards["Ejercicio 1 · El arg max suave"]
+    assert "Incorrecto 0 de 1 punto" in cards["Ejercicio 2 · El arg max duro"]
+    partial = cards["Ejercicio 3 · Un paso de decodificación"]
+    assert "Correcto en parte 1 de 2 puntos" in partial and "1 punto por los pesos." in partial
+    assert "La forma es (3, 4) y debería ser (4, 3), con entradas de forma (3, 2)." in partial
+    assert "Se detuvo" in cards["Ejercicio 4 · La puntuación aditiva"]
+    assert "Pendiente" in cards["Ejercicio 5 · De columnas a filas"]
+    assert "El cuaderno no define «ties»." in cards["Ejercicio 7 · Lee la gráfica"]
+
+
+def test_a_hint_shows_its_code_and_a_failure_its_line():
+    page = parse(feedback_page([typical()]))
+    code = [c.get_text() for c in page.select("article code")]
+    assert code[:3] == ["ceros[posiciones] = 1", "one_hot", "scatter"]
+    assert "return scores[..., 99]" in code
+    assert "`" not in page.get_text()
+
+
+def test_a_broken_cell_is_a_note_that_costs_nothing():
+    note = parse(feedback_page([typical()])).select_one(".note")
+    assert "Celda 4: ZeroDivisionError: division by zero." in note.get_text()
+    assert "No quita puntos" in note.get_text()
+
+
+def test_what_to_do_next_names_the_exercises_and_the_chapters():
+    text = said(feedback_page([typical()]))
+    following = text[text.index("Qué hacer ahora") :]
+    fix, respond = following.index("Corrige"), following.index("Responde")
+    assert fix < following.index("Ejercicio 3") < respond < following.index("Ejercicio 5")
+    assert "course check attention.ipynb" in following
+    page = parse(feedback_page([typical()], site="https://curso.example/libro/"))
+    links = [a["href"] for a in page.select("a[href^=http]")]
+    assert links == ["https://curso.example/libro/book/attention.html"]
+    targets = {a["href"][1:] for a in page.select("a[href^='#']")}
+    assert targets and targets <= {tag["id"] for tag in page.select("[id]")}
+
+
+def test_a_perfect_notebook_has_nothing_to_correct():
+    exercises = [e.name.partition(".")[2] for e in topic_exercises("attention")]
+    text = said(feedback_page([graded(*map(answer, exercises))]))
+    assert "Todo correcto: 14 puntos." in text and "No hay nada que corregir." in text
+    assert "Corrige" not in text and "Vuelve a leer" not in text
+
+
+def test_of_several_notebooks_it_says_which_one_counts():
+    first = graded(answer("soft_argmax", "pending"), who=entry(source="uno.ipynb"))
+    second = graded(answer("soft_argmax"), who=entry(source="dos.ipynb"))
+    text = said(feedback_page([first, second]))
+    assert "Entregaste 2 cuadernos de este tema. Cuenta « dos.ipynb », que es el que más" in text
+    assert "1 de 1 punto (el que cuenta)" in text and text.count("Ejercicio 1") == 1
+    tied = graded(answer("soft_argmax"), who=entry(source="tres.ipynb"))
+    assert "Ninguno tiene más puntos que « dos.ipynb »" in said(feedback_page([second, tied]))
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [("unreadable", "Abre el cuaderno en Jupyter"), ("unknown", "El curso reconoce el tema")],
+)
+def test_what_could_not_be_graded_says_why_and_how_to_deliver_again(status, advice):
+    page = feedback_page([refused(entry(source="tarea.pdf"), status, "el archivo está cortado")])
+    text = said(page)
+    assert "Sin calificar" in text and "tarea.pdf : el archivo está cortado." in text
+    assert advice in text and "de 0 puntos" not in text
+    both = said(feedback_page([typical(), refused(entry(source="tarea.pdf"), status)]))
+    assert "2 de 9 puntos" in both and "Lo que no se pudo calificar" in both and advice in both
+
+
+def test_a_page_is_of_one_student():
+    with pytest.raises(ValueError, match="las de 2"):
+        feedback_page([typical(), graded(answer("soft_argmax"), who=entry("Luis", 2))])
+    with pytest.raises(ValueError, match="las de 0"):
+        feedback_page([])
+    with pytest.raises(ValueError, match="dirección"):
+        feedback_page([typical()], site="javascript:alert(1)")
+
+
+# La página de la clase
+
+
+def class_of(count):
+    """Una clase en que el uno de cada tres se equivoca, y uno de cada diez no se pudo leer."""
+    found = []
+    for i in range(count):
+        who = entry(f"Estudiante {i:04d}", i)
+        wrong = mistaken("soft_argmax", "no_beta"), answer("hard_argmax")
+        right = answer("soft_argmax"), answer("hard_argmax", "pending")
+        one = graded(*(wrong if i % 3 == 0 else right), who=who, seconds=1 + i / 100)
+        found.append(refused(who) if i % 10 == 9 else one)
+    return found
+
+
+def table_of(page, label):
+    rows = parse(page).select(f"[aria-label^='{label}'] tr")
+    return [[" ".join(c.get_text(" ").split()) for c in row.find_all(["th", "td"])] for row in rows]
+
+
+def test_the_class_in_numbers():
+    page = class_report(class_of(30), title="Tarea 1", when=datetime(2026, 11, 22, 6, 10))
+    assert parse(page).h1.get_text() == "Tarea 1"
+    assert "Calificado el 22 de noviembre de 2026, 06:10." in said(page)
+    tiles = {d.dt.get_text(): d.dd.get_text() for d in parse(page).select(".tiles > div")}
+    assert tiles["Estudiantes que entregaron"] == tiles["Cuadernos entregados"] == "30"
+    assert tiles["Cuadernos calificados"] == "27" and tiles["Cuadernos sin calificar"] == "3"
+    rows = table_of(page, "Resultados por ejercicio")
+    assert rows[0][:4] == ["Ejercicio", "Media", "Correcto", "Incorrecto"]
+    # De los 27, se equivocan los 9 múltiplos de tres que no acaban en nueve.
+    assert rows[1][0] == "Ejercicio 1 · El arg max suave"
+    assert rows[1][1:] == ["0.67 de 1", "66 %", "33 %", "0 %", "0: 9 · 1: 18"]
+    assert rows[2][2:] == ["33 %", "0 %", "66 %", "0: 18 · 1: 9"]
+
+
+def test_a_misconception_says_how_many_and_who():
+    people = class_of(12)
+    links = {one.entry.key: f"feedback/{one.entry.student}.html" for one in people}
+    page = parse(class_report(people, links=links))
+    (card,) = page.select(".mistakes > li")
+    assert "3 de 11" in card.get_text() and "No usas β" in card.get_text()
+    who = card.select("details a")
+    assert [a.get_text() for a in who] == ["Estudiante 0000", "Estudiante 0003", "Estudiante 0006"]
+    assert who[0]["href"] == "feedback/Estudiante%200000.html"
+
+
+def test_an_unrecognised_mistake_is_told_with_what_each_one_was_told():
+    text = said(class_report([typical()]))
+    others = text[text.index("Otros errores") :]
+    assert "la forma del resultado" in others and "La forma es (3, 4)" in others
+    assert "el código no llega a dar un resultado" in others and "IndexError" in others
+
+
+def test_refused_slowest_and_stopped_are_listed():
+    page = class_report([*class_of(30), replace(typical(), entry=entry("Zoé", 99))])
+    assert table_of(page, "Cuadernos sin calificar")[1] == [
+        "Estudiante 0009",
+        "attention.ipynb : el archivo está dañado.",
+    ]
+    slowest = table_of(page, "Entregas más lentas")[1:]
+    assert slowest[0][:3] == ["Zoé", "attention.ipynb", "3.0"] and len(slowest) == 10
+    assert "ZeroDivisionError" in said(page)
+
+
+def test_students_are_in_alphabetical_order_and_the_best_notebook_counts():
+    names = ["Óscar", "Zoé", "ana", "Ángela", "Pablo"]
+    people = [graded(answer("soft_argmax"), who=entry(n, i)) for i, n in enumerate(names)]
+    people.append(graded(answer("soft_argmax", "pending"), who=entry("Zoé", 1, "otro.ipynb")))
+    rows = table_of(class_report(people), "Tabla de estudiantes")[1:]
+    assert [row[0] for row in rows] == ["ana", "Ángela", "Óscar", "Pablo", "Zoé"]
+    assert rows[-1][1:3] == ["1", "100"] and rows[-1][-1] == "2"
+
+
+def test_several_topics_add_up_and_a_missing_one_is_not_a_zero_in_its_own_table():
+    other = SubmissionResult(
+        "graded", "", "palm", (ExerciseResult("palm.swiglu", "correct", 1, 1),)
+    )
+    people = [typical(), Graded(entry(source="palm.ipynb"), other)]
+    people.append(graded(answer("soft_argmax"), who=entry("Luis", 2)))
+    page = class_report(people)
+    assert [h.get_text() for h in parse(page).find_all("h2")][:3] == [
+        "Todos los temas",
+        "Atención",
+        "PaLM",
+    ]
+    rows = table_of(page, "Tabla de estudiantes")
+    assert rows[0][1:4] == ["Atención, de 9", "PaLM, de 1", "Total, de 10"]
+    assert rows[2][:5] == ["Luis", "1", "–", "1", "10"]
+    assert "1 estudiante, 1 punto." in said(page)
+
+
+def test_an_empty_class_and_one_where_nothing_could_be_graded():
+    assert "No hay ninguna entrega" in said(class_report([]))
+    page = class_report([refused(entry())])
+    assert "Sin calificar" in said(page) and "Mediana" not in said(page)
+
+
+def test_the_size_grows_with_the_class_and_the_plots_do_not():
+    pages = {count: class_report(class_of(count)) for count in (1, 30, 2000)}
+    assert len(pages[30]) < 150_000 and len(pages[2000]) < 2_000_000
+    assert len(table_of(pages[2000], "Tabla de estudiantes")) == 2001
+    drawn = [sum(map(len, re.findall(r"<svg.*?</svg>", p, re.S))) for p in pages.values()]
+    assert max(drawn) < 60_000
+
+
+# Nada ajeno llega a correr
+
+
+EVIL = [
+    "<script>window.ran = 1</script>",
+    "<img src=x onerror='window.ran = 1'>",
+    '" onmouseover="window.ran = 1',
+    "</title></style></script><svg onload='window.ran = 1'>",
+    "javascript:window.ran=1",
+    "{{ 7 * 7 }}{% raw %}<!--",
+    "\u202eecila\u2066 \x00\x1b[31m\x07\ud800\ufeff",
+    "`<b onclick=1>` *<i>* $x$",
+]
+
+
+def evil_class(text):
+    """Una clase en que todo lo que puede escribir un estudiante es ese texto."""
+    who = Entry(text or "x", "key-1", text, b"", "1", text)
+    answers = (
+        answer("soft_argmax", "wrong", message=f"x {text}", property=text or None),
+        answer("hard_argmax", "error", message=f"x {text}", property="runs"),
+        answer("read_plot", "wrong", 0, message=f"x {text}", misconception="m", earned="x"),
+    )
+    broken = (f"celda 1: {text}",)
+    return [graded(*answers, who=who, broken_cells=broken), refused(who, message=f"x {text}")]
+
+
+def pages_with(text):
+    people = evil_class(text)
+    links = {one.entry.key: f"x{text}.html" for one in people}
+    return feedback_page(people), class_report(people, links=links, title=f"x {text}")
+
+
+@pytest.fixture(scope="module")
+def harmless():
+    return [skeleton(page) for page in pages_with("nombre")]
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_what_a_student_writes_adds_no_element(text, harmless):
+    for page, expected in zip(pages_with(text), harmless, strict=True):
+        found = [element for element in skeleton(page) if element[0] not in ("code", "em")]
+        assert found == [element for element in expected if element[0] not in ("code", "em")]
+        page.encode("utf-8")
+        shown = parse(page).get_text()
+        strange = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Cs") and c != "\n"}
+        assert strange == set(), "quedan caracteres que no se ven"
+    if "script" in text:
+        assert text in said(feedback_page(evil_class(text)))
+
+
+@given(text=st.text(st.characters(), max_size=60))
+def test_no_text_at_all_adds_an_element(text, harmless):
+    marked = re.search(r"[`*]|línea", text)  # las marcas de una pista sí dan <code> y <em>
+    page = feedback_page(evil_class(text))
+    page.encode("utf-8")
+    if not marked and visible(text):
+        assert skeleton(page) == harmless[0]
+
+
+def test_the_pages_ask_nothing_of_anyone():
+    for page in (feedback_page([typical()]), class_report(class_of(30))):
+        parsed = parse(page)
+        policy = parsed.select_one("meta[http-equiv='Content-Security-Policy']")["content"]
+        assert policy.startswith("default-src 'none'; ") and "base-uri 'none'" in policy
+        assert not re.search(r"url\((?!['\"]?#)|@import|@font-face", page)
+        assert not parsed.select("[src], link, iframe, object, embed, base, form")
+        targets = [tag["href"] for tag in parsed.select("[href]")]
+        assert all(target.startswith("#") for target in targets)
+    assert not parse(feedback_page([typical()])).select("script, [style]")
+
+
+def test_headings_tables_and_pictures_are_accessible():
+    for page in (feedback_page([typical(), refused(entry())]), class_report(class_of(30))):
+        parsed = parse(page)
+        levels = [int(h.name[1]) for h in parsed.find_all(re.compile(r"h[1-6]"))]
+        assert levels[0] == 1 and levels.count(1) == 1
+        assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
+        assert parsed.html["lang"] == "es" and parsed.title.get_text().strip()
+        assert all(svg["role"] == "img" and svg["aria-label"] for svg in parsed.select("svg"))
+        assert all(th.get("scope") for th in parsed.find_all("th"))
+        assert all(box.get("aria-label") for box in parsed.select("[tabindex]"))
+        identifiers = [tag["id"] for tag in parsed.select("[id]")]
+        assert len(identifiers) == len(set(identifiers))
+
+
+# Las piezas
+
+
+def test_visible_text_is_one_short_line_without_hidden_characters():
+    assert visible("  a\n\tb\u2028c\u00a0d ") == "a b c d"
+    assert visible("\u202eAna\u200f\u00ad\ufeff") == "Ana"
+    assert visible("a\x00\x1b\ud800") == "a" + "\N{REPLACEMENT CHARACTER}" * 3
+    assert visible("x" * 999, 10) == "xxxxxxxxx…"
+    assert visible("Z" + "\u0301" * 500) == "Z" + "\u0301" * 4
+    assert visible("می‌خواهم 👩‍💻 José") == "می‌خواهم 👩‍💻 José"
+
+
+@pytest.mark.parametrize(
+    ("message", "written"),
+    [
+        ("la forma es (3,)", "La forma es (3,)."),
+        ("¿falta un return?", "¿falta un return?"),
+        ("torch.stack crea un eje", "torch.stack crea un eje."),
+        ("sin los pesos", "Sin los pesos."),
+        ("reshape no intercambia ejes", "reshape no intercambia ejes."),
+        ("β va dentro", "β va dentro."),
+        ("a la máscara le sobra", "A la máscara le sobra."),
+        ("a / b * c, c no está", "a / b * c, c no está."),
+        ("", ""),
+    ],
+)
+def test_a_message_becomes_a_sentence(message, written):
+    assert sentence(message) == written
+
+
+def test_a_hint_has_code_and_emphasis_and_nothing_else():
+    assert hint_html("usa `dim=-1`, la *media* y 10**(2i)/d <b>") == (
+        "Usa <code>dim=-1</code>, la <em>media</em> y 10**(2i)/d &lt;b&gt;."
+    )
+    assert hint_html("`x < y` y x**-1/2 es (x**-1)/2") == (
+        "<code>x &lt; y</code> y x**-1/2 es (x**-1)/2."
+    )
+
+
+def test_a_failure_gives_its_line_as_code():
+    assert message_html("tu código se detuvo con E: <m> (línea 3: f(`x`, *a))") == (
+        "Tu código se detuvo con E: &lt;m&gt;. En la línea 3 de su celda: <code>f(`x`, *a)</code>"
+    )
+    assert message_html("faltan *cosas* `así`") == "Faltan *cosas* `así`."
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_topic_has_titles_chapters_and_hints_that_can_be_written(topic):
+    outline = topic_outline(topic)
+    assert outline.title != topic
+    for number, exercise in enumerate(topic_exercises(topic), 1):
+        assert outline.heading(exercise.name).startswith(f"Ejercicio {number} · ")
+        for misconception in exercise.misconceptions:
+            written = hint_html(misconception.hint)
+            assert "`" not in written and "$" not in written, f"{exercise.name}: {written}"
+    assert all((ROOT / "book" / f"{page}.md").exists() for page in outline.chapters)
+    assert outline.chapters
+
+
+def test_a_topic_without_notebook_keeps_its_names():
+    assert topic_outline("nowhere").heading("nowhere.thing") == "nowhere.thing"
+    assert topic_outline("../../etc/passwd").headings == {}
+
+
+def test_the_pages_have_the_colours_and_fonts_of_the_site():
+    site = (ROOT / "book/_static/course.css").read_text(encoding="utf-8")
+    ours = (ROOT / "course_lib/grading/templates/report.css").read_text(encoding="utf-8")
+    roles = ["query", "key", "value", "weights", "input", "output", "hidden"]
+    tones = ["paper", "surface", "rule", "ink", "muted", "link", "link-hover"]
+    for name in [*roles, *tones, "serif", "sans", "mono"]:
+        values = re.findall(rf"--course-{name}: ([^;]+);", site)
+        assert re.findall(rf"--{name}: ([^;]+);", ours)[: len(values)] == values, name
+
+
+def test_the_templates_travel_with_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]["course_lib.grading"]
+    folder = ROOT / "course_lib" / "grading"
+    packed = {path for pattern in patterns for path in folder.glob(pattern)}
+    assert packed == set((folder / "templates").iterdir())
+
+
+# Con calificaciones de verdad
+
+
+def test_a_real_notebook_gets_its_hint_and_never_the_answer(sandbox_here, tmp_path):
+    path = tmp_path / "entrega.ipynb"
+    soft = "def soft_argmax(scores, beta):\n    return torch.softmax(scores, dim=-1)"
+    path.write_text(json.dumps(notebook([IMPORTS, soft, HARD, 'ties = {"A": 9}'])))
+    with Grader() as grader:
+        result = grader.grade(path, 5)
+    text = said(feedback_page([Graded(entry(), result)]))
+    assert "No usas β: tus pesos son los mismos" in text
+    assert "Ejercicio 2 · El arg max duro ✓ Correcto 1 de 1 punto" in text
+    (question,) = (e for e in topic_exercises("attention") if e.name.endswith("read_plot"))
+    assert str(question.reference) not in text and '"C": 4' not in text
+    assert "tensor(" not in text
+
+
+# En el navegador
+
+
+@pytest.fixture
+def visit(chromium, tmp_path):
+    """Abre una página guardada, sin red, y anota lo que pide y lo que se queja."""
+    contexts = []
+
+    def open_page(page: str, width=1280, scheme="light", allowed=()):
+        path = tmp_path / f"página {len(contexts)}.html"
+        path.write_text(page, encoding="utf-8")
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, locale="es-MX"
+        )
+        contexts.append(context)
+        tab = context.new_page()
+        tab.problems, tab.asked = [], []
+        tab.on("console", lambda message: tab.problems.append(message.text))
+        tab.on("pageerror", lambda error: tab.problems.append(str(error)))
+        tab.on("request", lambda request: tab.asked.append(request.url))
+        tab.goto(Path(path).as_uri())
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.browser
+def test_no_script_of_a_student_runs(visit):
+    for text in EVIL:
+        for page in pages_with(text):
+            tab = visit(page)
+            assert tab.evaluate("window.ran") is None, text
+            assert tab.problems == [] and len(tab.asked) == 1
+
+
+@pytest.mark.browser
+def test_the_policy_stops_what_the_escape_would_let_through(visit):
+    """Si un día algo quedara sin escapar, la política de contenido tampoco lo deja correr."""
+    evil = "<script>window.ran = 1</script><img src='http://127.0.0.1:9/x' onerror='window.ran=1'>"
+    for page in (feedback_page([typical()]), class_report([typical()])):
+        tab = visit(page.replace("Ana Pérez", evil))
+        assert tab.locator("h1 script, table script").count() >= 1
+        assert tab.evaluate("window.ran") is None
+        assert any("Content Security Policy" in problem for problem in tab.problems)
+
+
+@pytest.mark.browser
+def test_the_table_is_sorted_and_filtered_without_network(visit):
+    names = ["Ángela Núñez", "Bruno", "Óscar"]
+    found = [("correct", 2), ("wrong", 1), ("pending", 0)]
+    people = [
+        graded(answer("decoding_step", status, points), who=entry(name, number))
+        for number, (name, (status, points)) in enumerate(zip(names, found, strict=True))
+    ]
+    tab = visit(class_report(people))
+    shown = "[...document.querySelectorAll('#students tbody tr')].filter(r => !r.hidden)"
+    shown += ".map(r => r.cells[0].textContent.trim())"
+    assert tab.evaluate(shown) == names
+    header = tab.get_by_role("columnheader", name="Atención")
+    header.get_by_role("button").press("Enter")
+    assert tab.evaluate(shown) == names and header.get_attribute("aria-sort") == "descending"
+    header.get_by_role("button").press("Enter")
+    assert tab.evaluate(shown) == names[::-1] and header.get_attribute("aria-sort") == "ascending"
+    tab.get_by_label("Buscar por nombre").fill("nunez")
+    assert tab.evaluate(shown) == ["Ángela Núñez"]
+    assert tab.get_by_role("status").inner_text() == "Se muestran 1 de 3."
+    assert tab.problems == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_fit_a_phone_and_stand_out(visit, scheme):
+    long = "Anastasia" * 12
+    people = [*class_of(12), typical(), *evil_class("W" * 300)]
+    people.append(graded(answer("soft_argmax"), who=entry(long, 50, long + ".ipynb")))
+    mine = feedback_page([typical(), refused(entry(source=long))])
+    for page in (mine, feedback_page(evil_class("W" * 300)), class_report(people)):
+        tab = visit(page, 390, scheme)
+        tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert tab.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert tab.evaluate(CONTRAST) == []
+
+
+# Contraste de WCAG (AA) de cada texto con el fondo sobre el que está; los fondos son opacos.
+CONTRAST = """() => {
+  const rgb = c => c.match(/[\\d.]+/g).map(Number);
+  const light = c => rgb(c).slice(0, 3).map(v => (v /= 255) <= .03928 ? v / 12.92
+    : ((v + .055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [.2126, .7152, .0722][i], 0);
+  const ground = e => { for (; e; e = e.parentElement) {
+    const color = getComputedStyle(e).backgroundColor;
+    if (rgb(color)[3] !== 0) return color; }
+    return getComputedStyle(document.documentElement).backgroundColor; };
+  const bad = [];
+  for (const e of document.body.querySelectorAll('*')) {
+    if (e.closest('svg, script')) continue;
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+    const style = getComputedStyle(e), [a, b] = [light(style.color), light(ground(e))];
+    const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+    if (ratio < 4.5) bad.push(e.tagName + ' ' + ratio.toFixed(2) + ' ' + e.textContent.trim());
+  }
+  return [...new Set(bad)].slice(0, 10);
+}"""
