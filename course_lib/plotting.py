@@ -39,7 +39,15 @@ COLORS = {
 _INK = "#010203"
 _HATCHES = ("", "///", "...", "xxx", "---", "ooo")
 # Solo rayas: en un SVG, una trama de puntos ocupa cien veces más.
-_STRIPES = ("", "///", "\\\\\\", "xxx", "---", "|||")
+_STRIPES = {
+    "value": "",
+    "input": "///",
+    "key": "\\\\\\",
+    "output": "xxx",
+    "weights": "---",
+    "hidden": "|||",
+    "query": "+++",
+}
 _LINES = (
     ("query", "o", "-"),
     ("key", "s", "--"),
@@ -334,20 +342,22 @@ def plot_stacked(
         labels: n rótulos.
         alt: descripción de la figura.
         xlabel, ylabel: nombres de los ejes.
-        roles: por serie, la clave de `COLORS` que le da color.
+        roles: por serie, la clave de `COLORS` que le da color y trama.
 
     Errores:
-        ValueError: si no hay un rótulo por valor, o un rol por serie.
+        ValueError: si no hay un rótulo por valor, o un rol conocido por serie.
     """
     roles = [line[0] for line in _LINES[: len(values)]] if roles is None else roles
     _check_count(roles, len(values), "roles", "series")
+    if unknown := set(roles) - set(COLORS):
+        raise ValueError(f"Se esperaban roles entre {sorted(COLORS)} y llegó {sorted(unknown)}.")
     fig = ThemedFigure(alt=alt, height=max(1.8, 0.9 + 0.36 * len(labels)))
     ax = fig.add_subplot()
     left = np.zeros(len(labels))
-    for i, ((name, widths), role) in enumerate(zip(values.items(), roles, strict=True)):
+    for (name, widths), role in zip(values.items(), roles, strict=True):
         widths = _array(widths)
         _check_count(labels, widths.size, "rótulos", "valores")
-        style = {"color": COLORS[role], "hatch": _STRIPES[i % len(_STRIPES)], "label": name}
+        style = {"color": COLORS[role], "hatch": _STRIPES[role], "label": name}
         ax.barh(range(len(labels)), widths, 0.8, left, edgecolor=_INK, linewidth=0.6, **style)
         left = left + widths
     _name_bars(ax, labels, horizontal=True)

@@ -24,6 +24,7 @@ from course_lib.plotting import (
     plot_history,
     plot_matrix,
     plot_points,
+    plot_stacked,
     plot_vectors,
 )
 
@@ -60,6 +61,9 @@ EVERY = {
                                     alt="a"),
     "points": lambda: plot_points({"frutas": weights(4, 2), "verbos": weights(2, 2)}, alt="a",
                                   names={"verbos": ["pelar", "picar"]}, xlabel="x", ylabel="y"),
+    "stacked": lambda: plot_stacked({"bien": [70, 20], "mal": [30, 50], "sin hacer": [0, 30]},
+                                    ["1", "2"], alt="a", xlabel="%",
+                                    roles=["value", "key", "hidden"]),
     "vectors": lambda: plot_vectors({"q": ([1, 2], "query"), "k": ([2, 1], "key"),
                                      "v": ([-1, 1], "value")}, alt="a", hull=["q", "k", "v"]),
 }  # fmt: skip
@@ -267,6 +271,23 @@ def test_groups_of_points_differ_without_colour():
 def test_series_of_bars_differ_without_colour():
     axes = EVERY["bars, series"]().axes[0]
     assert len({bars[0].get_hatch() for bars in axes.containers}) == 2
+
+
+def test_stacked_bars_continue_one_another_and_differ_without_colour():
+    first, second, third = EVERY["stacked"]().axes[0].containers
+    assert [bar.get_width() for bar in second] == [30, 50]
+    assert [bar.get_x() for bar in second] == [70, 20]
+    assert [bar.get_x() for bar in third] == [100, 70]
+    assert len({bars[0].get_hatch() for bars in (first, second, third)}) == 3
+    widths = {role: [1] for role in COLORS}
+    every = plot_stacked(widths, ["a"], alt="a", xlabel="x", roles=list(COLORS))
+    assert len({bars[0].get_hatch() for bars in every.axes[0].containers}) == len(COLORS)
+    with pytest.raises(ValueError, match="2 rótulos"):
+        plot_stacked({"a": [1, 2]}, ["x"], alt="a", xlabel="x")
+    with pytest.raises(ValueError, match="1 roles"):
+        plot_stacked({"a": [1]}, ["x"], alt="a", xlabel="x", roles=[])
+    with pytest.raises(ValueError, match="rojo"):
+        plot_stacked({"a": [1]}, ["x"], alt="a", xlabel="x", roles=["rojo"])
 
 
 def test_history_draws_what_is_asked_on_its_own_steps():

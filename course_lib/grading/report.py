@@ -93,7 +93,7 @@ def feedback_page(
 def class_report(
     graded: Sequence[Graded],
     *,
-    title: str = COURSE,
+    title: str | None = None,
     links: Mapping[str, str] | None = None,
     when: datetime | None = None,
 ) -> str:
@@ -101,7 +101,7 @@ def class_report(
 
     Argumentos:
         graded: todas las entregas, ya calificadas; puede no haber ninguna.
-        title: qué se calificó, como se quiera nombrar.
+        title: cómo se llama lo que se calificó, si tiene nombre.
         links: por clave de entrega (`Entry.key`), la ruta de la página de su estudiante, relativa
             a esta y sin codificar.
         when: cuándo se calificó.
