@@ -199,6 +199,8 @@ def grade(
 ) -> None:
     """Califica las entregas de una clase, cada una aislada, y escribe notas e informes."""
     from course_lib.grading.class_run import ClassRunError, ClusterLostError, SandboxError
+    from course_lib.grading.delivered import CollectionError
+    from course_lib.grading.moodle import WorksheetError
 
     try:
         _require_usable(topic, worksheet, isolated_here=not (unsafe_no_sandbox or cluster))
@@ -209,7 +211,7 @@ def grade(
     except ClusterLostError as error:
         print_error(str(error))
         raise typer.Exit(1) from None
-    except (ClassRunError, SandboxError) as error:
+    except (ClassRunError, CollectionError, SandboxError, WorksheetError) as error:
         print_error(str(error))
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
@@ -223,13 +225,14 @@ def _require_usable(topic: str | None, worksheet: Path | None, *, isolated_here:
     """Comprueba, antes de escribir nada, lo que se puede comprobar sin las entregas."""
     from course_lib.grading.class_run import SandboxError, why_unavailable
     from course_lib.grading.grader import WHAT_IS_LOST
+    from course_lib.grading.moodle import read_worksheet
     from course_lib.grading.submission import exercises_folder
 
     known = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
     if topic is not None and topic not in known:
         raise typer.BadParameter(f"No hay un tema «{topic}». Los que hay: {', '.join(known)}.")
-    if worksheet is not None and not worksheet.is_file():
-        raise typer.BadParameter(f"No existe la hoja de calificaciones {worksheet}.")
+    if worksheet is not None:
+        read_worksheet(worksheet)
     if isolated_here and (reason := why_unavailable()):
         raise SandboxError(
             f"{reason} No se calificó nada. Con --unsafe-no-sandbox se puede seguir sin aislar "
@@ -252,8 +255,8 @@ def _grade_and_publish(
             errors.print(WHAT_IS_LOST, style="bold yellow", markup=False, highlight=False)
         graded = _grade_with_progress(entries, folder, errors, sandboxed=sandboxed, **options)
         with errors.status("Escribiendo notas e informes…"):
-            files = publish(graded, folder.path, worksheet=worksheet)
-    _print_summary(graded, files)
+            published = publish(graded, folder.path, worksheet=worksheet)
+    _print_summary(graded, published)
     return graded
 
 
@@ -275,7 +278,7 @@ def _grade_with_progress(
         return grade_class(entries, folder, progress=advance, **options)
 
 
-def _print_summary(graded: list, files: dict[str, Path]) -> None:
+def _print_summary(graded: list, published: object) -> None:
     """Resume la clase. Nada de lo que escribió un estudiante llega entero a la terminal."""
     from course_lib.grading.wire import clean
 
@@ -286,7 +289,11 @@ def _print_summary(graded: list, files: dict[str, Path]) -> None:
             who = f"{clean(one.entry.student, 60)} ({clean(one.entry.source, 80)})"
             text = f"❌ {who}: {clean(one.result.message, 300)}"
             console.print(text, markup=False, highlight=False, soft_wrap=True)
-    for name, path in files.items():
+    if published.missing:
+        names = ", ".join(clean(name, 60) for name in published.missing)
+        text = f"Sin lugar en la hoja o en el ZIP de Moodle: {names}"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    for name, path in published.files.items():
         console.print(f"{name}: {path}", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -299,7 +306,7 @@ def _class_table(graded: list) -> Table:
         points = [r.points for r in done if r.topic == topic]
         top = next(r.max_points for r in done if r.topic == topic)
         full, none = sum(p == top for p in points), sum(p == 0 for p in points)
-        mean = f"{sum(points) / len(points):.1f} de {top}"
+        mean = f"{sum(points) / len(points):.1f} de {top:g}"
         table.add_row(topic, *map(str, (len(points), full, none)), mean)
     if len(done) < len(graded):
         table.add_row("(no se calificaron)", str(len(graded) - len(done)), "", "", "")

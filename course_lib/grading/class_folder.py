@@ -7,6 +7,7 @@ lo que lo decide. Si al volver a calificar el resumen es el mismo, vale el resul
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
 import json
 import secrets
@@ -35,6 +36,7 @@ class ClassFolder:
 
     def __init__(self, path: Path) -> None:
         self.path, self.results = Path(path), Path(path) / "results"
+        self._version = functools.cache(course_version)  # mientras dura la calificación
         self._seed_file, lock = self.results / "seed", self.results / "lock"
         if self.path.exists() and not lock.exists():
             _require_empty(self.path)
@@ -66,19 +68,26 @@ class ClassFolder:
             result = result_from_data(record["result"])
         except (OSError, ValueError, TypeError, KeyError):
             return None
-        valid = result.status == "graded" and record.get("digest") == _digest(entry, order, result)
-        return result if valid else None
+        same = record.get("digest") == self._digest(entry, order, result)
+        return result if same and result.status == "graded" else None
 
     def store(self, entry: Entry, order: Order, result: SubmissionResult) -> None:
         """Guarda el resultado de una entrega."""
         record = {
             "student": entry.student,
             "source": entry.source,
-            "digest": _digest(entry, order, result),
+            "digest": self._digest(entry, order, result),
             "result": result.as_data(),
         }
         content = json.dumps(record, ensure_ascii=False, indent=1)
         write_atomically(self._file(entry), content.encode("utf-8", "replace"))
+
+    def _digest(self, entry: Entry, order: Order, result: SubmissionResult) -> str:
+        """Resume lo que decide un resultado: la entrega, las entradas, los límites y el tema."""
+        content = entry.content if isinstance(entry.content, bytes) else entry.content.encode()
+        version = self._version(result.topic) if result.topic else ""
+        parts = [order.seed, order.topic, order.sandboxed, asdict(order.limits), version]
+        return hashlib.sha256(json.dumps(parts).encode() + b"\0" + content).hexdigest()
 
     def _file(self, entry: Entry) -> Path:
         path = self.results / f"{entry.key}.json"
@@ -105,11 +114,3 @@ def _require_empty(path: Path) -> None:
             f"{path} ya tiene otras cosas, y no se escribe encima; indica una carpeta nueva, o una "
             f"en la que ya hayas calificado."
         )
-
-
-def _digest(entry: Entry, order: Order, result: SubmissionResult) -> str:
-    """Resume lo que decide un resultado: la entrega, las entradas, los límites y el ejercicio."""
-    content = entry.content if isinstance(entry.content, bytes) else entry.content.encode()
-    version = course_version(result.topic) if result.topic else ""
-    parts = [order.seed, order.topic, order.sandboxed, asdict(order.limits), version]
-    return hashlib.sha256(json.dumps(parts).encode() + b"\0" + content).hexdigest()

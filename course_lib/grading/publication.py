@@ -5,6 +5,7 @@ Todo se escribe de nuevo cada vez, a partir de los resultados, en la carpeta de 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -14,13 +15,26 @@ from course_lib.grading.moodle import write_feedback_zip, write_grades, write_wo
 from course_lib.grading.report import class_report, feedback_page
 
 
+@dataclass(frozen=True)
+class Published:
+    """Lo que quedó escrito.
+
+    Argumentos:
+        files: por su nombre, cada archivo o carpeta.
+        missing: los estudiantes que no tienen lugar en lo que se sube a Moodle.
+    """
+
+    files: dict[str, Path]
+    missing: tuple[str, ...] = ()
+
+
 def publish(
     graded: list[Graded],
     folder: Path,
     *,
     worksheet: Path | None = None,
     when: datetime | None = None,
-) -> dict[str, Path]:
+) -> Published:
     """Escribe todo lo que se entrega de una clase ya calificada.
 
     Argumentos:
@@ -29,8 +43,8 @@ def publish(
         worksheet: la hoja de calificaciones descargada de Moodle, que se completa.
         when: cuándo se calificó; si falta, ahora.
 
-    Devuelve:
-        lo que quedó escrito, por su nombre.
+    Errores:
+        WorksheetError: la hoja no es de Moodle.
     """
     when = when or datetime.now().astimezone()
     groups = by_student(graded)
@@ -43,17 +57,12 @@ def publish(
     write_grades(graded, grades)
     files = {"Informe de la clase": report, "Notas": grades}
     files["Una página por estudiante"] = folder / "feedback"
-    return files | _for_moodle(graded, pages, folder, worksheet)
-
-
-def _for_moodle(
-    graded: list[Graded], pages: dict[str, str], folder: Path, worksheet: Path | None
-) -> dict[str, Path]:
-    from_moodle = any(one.entry.participant or one.entry.folder for one in graded)
-    if not from_moodle and worksheet is None:
-        return {}
-    files = {"Hoja de calificaciones para Moodle": folder / "moodle_worksheet.csv"}
-    files["Retroalimentación para Moodle"] = folder / "moodle_feedback.zip"
-    write_worksheet(graded, folder / "moodle_worksheet.csv", template=worksheet)
-    write_feedback_zip(pages, folder / "moodle_feedback.zip")
-    return files
+    if worksheet is None and not any(one.entry.participant or one.entry.folder for one in graded):
+        return Published(files)
+    sheet, bundle = folder / "moodle_worksheet.csv", folder / "moodle_feedback.zip"
+    missing = write_worksheet(graded, sheet, template=worksheet)
+    theirs = [(works[0].entry, pages[student]) for student, works in groups.items()]
+    missing += write_feedback_zip(theirs, bundle, template=worksheet)
+    files |= {"Hoja de calificaciones para Moodle": sheet, "Retroalimentación para Moodle": bundle}
+    written = {name: path for name, path in files.items() if path.exists()}
+    return Published(written, tuple(dict.fromkeys(missing)))

@@ -58,7 +58,7 @@ def grade_task(content: bytes, order: Order) -> dict[str, Any]:
         `failed` y el mensaje dice por qué.
     """
     try:
-        if course_version() != order.version:
+        if _own_version() != order.version:
             return failed(OTHER_VERSION).as_data()
         return _GRADER.grade(content, order).as_data()
     except (SandboxError, RuntimeError) as error:  # ya lo explican, a quien califica
@@ -78,6 +78,7 @@ def result_from_data(data: dict[str, Any]) -> SubmissionResult:
     exercises = tuple(ExerciseResult(**exercise) for exercise in data["exercises"])
     found = {name: data[name] for name in names}
     found |= {"exercises": exercises, "broken_cells": tuple(data["broken_cells"])}
+    found["notes"] = tuple(data["notes"])
     return SubmissionResult(**found)
 
 
@@ -141,10 +142,13 @@ _GRADER = _WarmGrader()
 
 
 @functools.cache
+def _own_version() -> str:
+    """La versión de los módulos de este proceso: la que había cuando se acababan de importar."""
+    return course_version()
+
+
 def course_version(topic: str | None = None) -> str:
     """Resume lo que decide una calificación: el motor, los ejercicios y lo que se da con ellos.
-
-    Se calcula una vez por proceso, cuando los módulos se acaban de importar.
 
     Argumentos:
         topic: un tema; si falta, todos.
