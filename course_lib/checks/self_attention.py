@@ -110,10 +110,11 @@ def _context(i, X, W_q, W_k, W_v):
 
 
 def _context_cases(rng):
+    # Entradas menores: con puntuaciones grandes, softmax se satura y la escala no se nota.
     return [
-        (1, _randn(rng, 6, 3), *_parameters(rng, 3, 2, 2)),
-        (4, _randn(rng, 5, 4), *_parameters(rng, 4, 4, 4)),
-        (0, _randn(rng, 3, 2), *_parameters(rng, 2, 5, 3)),
+        (1, 0.4 * _randn(rng, 6, 3), *_parameters(rng, 3, 2, 2)),
+        (4, 0.4 * _randn(rng, 5, 4), *_parameters(rng, 4, 4, 4)),
+        (0, 0.4 * _randn(rng, 6, 2), *_parameters(rng, 2, 5, 3)),
     ]
 
 
@@ -551,6 +552,8 @@ def _layer(kind, W):
         "acumulada": lambda X: X.cumsum(dim=0),
         "ordenada": lambda X: X.sort(dim=0).values,
         "primera": lambda X: X[:1].expand_as(X),
+        "doble": lambda X: 2 * X,
+        "decimales": lambda X: X * (1 + 1e-6 * torch.arange(len(X)).to(X)[:, None]),
         "redondeo": lambda X: X + 2e-5 * sinusoidal_positions(*X.shape).to(X),
         "casi": lambda X: X + 1e-4 * sinusoidal_positions(*X.shape).to(X),
     }[kind]
@@ -566,7 +569,7 @@ def _is_equivariant(f, X, order):
 
 def _equivariance_cases(rng):
     kinds = ("autoatención", "causal", "con posiciones", "media", "acumulada", "ordenada")
-    kinds += ("primera", "redondeo", "casi")
+    kinds += ("primera", "doble", "decimales", "redondeo", "casi")
     cycle = torch.tensor([2, 0, 3, 4, 1])  # no es su propia inversa
     return [(kind, _randn(rng, 5, 4), _randn(rng, 4, 4), cycle) for kind in kinds]
 
@@ -632,7 +635,8 @@ EQUIVARIANCE = Exercise(
         Misconception(
             "shapes_only",
             lambda f, X, order: f(X[order]).shape == f(X)[order].shape,
-            "comparas formas, que siempre coinciden; hay que comparar valores, con torch.allclose",
+            "tu prueba da True con cualquier función: compara algo que coincide siempre, como las "
+            "formas; hay que comparar los valores de f(X[order]) y f(X)[order]",
         ),
     ),
 )
