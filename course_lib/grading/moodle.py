@@ -85,7 +85,7 @@ class StudentGrade:
     files: int
 
     @property
-    def points(self) -> float:
+    def points(self) -> int:
         """La suma, sobre los temas, de los puntos del cuaderno que cuenta."""
         return sum(one.result.points for one in self.best.values())
 
@@ -103,7 +103,7 @@ def student_grades(graded: Iterable[Graded]) -> list[StudentGrade]:
     ]
 
 
-def topic_points(graded: Iterable[Graded]) -> dict[str, float]:
+def topic_points(graded: Iterable[Graded]) -> dict[str, int]:
     """Da los temas que alguien entregó y lo que vale cada uno."""
     done = [one.result for one in graded if one.result.status == "graded"]
     return {r.topic: r.max_points for r in sorted(done, key=lambda r: r.topic or "")}
@@ -123,8 +123,8 @@ def write_grades(graded: Sequence[Graded], path: Path) -> None:
     exercises = _exercises(graded)
     top = sum(topics.values())
     header = ["Estudiante", "Participante", "Archivos", "Total", "Máximo", "Porcentaje"]
-    header += [f"{topic} ({_number(points)})" for topic, points in topics.items()]
-    header += [f"{name} ({_number(points)})" for name, points in exercises.items()]
+    header += [f"{topic} ({points})" for topic, points in topics.items()]
+    header += [f"{name} ({points})" for name, points in exercises.items()]
     rows = [
         [
             *_summary(student, top),
@@ -138,15 +138,15 @@ def write_grades(graded: Sequence[Graded], path: Path) -> None:
     write_atomically(path, text.encode("utf-8-sig"))
 
 
-def _summary(student: StudentGrade, top: float) -> list[str]:
+def _summary(student: StudentGrade, top: int) -> list[str]:
     entry, total = student.entry, student.points
     share = f"{100 * total / top:.0f}" if top and student.best else ""
-    shown = _number(total) if student.best else ""
+    shown = str(total) if student.best else ""
     name, number = plain_cell(entry.student), entry.participant or ""
-    return [name, number, str(student.files), shown, _number(top), share]
+    return [name, number, str(student.files), shown, str(top), share]
 
 
-def _exercises(graded: Iterable[Graded]) -> dict[str, float]:
+def _exercises(graded: Iterable[Graded]) -> dict[str, int]:
     results = sorted(
         (one.result for one in graded if one.result.status == "graded"),
         key=lambda result: result.topic or "",
@@ -155,21 +155,17 @@ def _exercises(graded: Iterable[Graded]) -> dict[str, float]:
 
 
 def _points(student: StudentGrade, topic: str) -> str:
-    return _number(student.best[topic].result.points) if topic in student.best else ""
+    return str(student.best[topic].result.points) if topic in student.best else ""
 
 
 def _exercise_points(student: StudentGrade, name: str) -> str:
     results = (e for one in student.best.values() for e in one.result.exercises)
-    return next((_number(e.points) for e in results if e.exercise == name), "")
+    return next((str(e.points) for e in results if e.exercise == name), "")
 
 
 def _remarks(student: StudentGrade) -> str:
     found = [f"{one.entry.source}: {one.result.message}" for one in student.refused]
     return plain_cell(clean_name(" | ".join(found), 1000))
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 # La hoja de calificaciones
@@ -232,18 +228,23 @@ class Worksheet:
     newline: str = "\r\n"
     encoding: str = "utf-8-sig"
 
+    def __post_init__(self) -> None:
+        self._index: dict[tuple[str, str], list[int]] = {}
+        for row in range(len(self.rows)):
+            keys = {("number", self.number(row).lstrip("0"))}
+            keys |= {(role, _comparable(self.cell(row, role))) for role in ("team", "name")}
+            for key in keys:
+                self._index.setdefault(key, []).append(row)
+
     def rows_of(self, entry: Entry) -> list[int]:
         """Da las filas de quien entregó: por su número; las de su equipo; o por su nombre."""
+        name = _comparable(entry.student)
         if "team" in self.columns:  # el número de la entrega es el del equipo, no el de alguien
-            return self._matching("team", _comparable(entry.student))
+            return self._index.get(("team", name), [])
         if entry.participant is not None:
-            number = entry.participant.lstrip("0")
-            return [i for i in range(len(self.rows)) if self.number(i).lstrip("0") == number]
-        found = self._matching("name", _comparable(entry.student))
+            return self._index.get(("number", entry.participant.lstrip("0")), [])
+        found = self._index.get(("name", name), [])
         return found if len(found) == 1 else []
-
-    def _matching(self, role: str, value: str) -> list[int]:
-        return [i for i in range(len(self.rows)) if _comparable(self.cell(i, role)) == value]
 
     def number(self, row: int) -> str:
         """El número del participante, que va al final de «Participante 12»."""
@@ -254,7 +255,7 @@ class Worksheet:
         column = self.columns.get(role, -1)
         return self.rows[row][column] if 0 <= column < len(self.rows[row]) else ""
 
-    def fill(self, row: int, student: StudentGrade, top: float) -> None:
+    def fill(self, row: int, student: StudentGrade, top: int) -> None:
         """Escribe la nota y el comentario de un estudiante en su fila."""
         cells = self.rows[row]
         cells += [""] * (len(self.header) - len(cells))
@@ -264,10 +265,10 @@ class Worksheet:
             place = self.columns["comments"]
             cells[place] = _with_comment(cells[place], _comment(student))
 
-    def _grade(self, row: int, points: float, top: float) -> str:
+    def _grade(self, row: int, points: int, top: int) -> str:
         text = self.cell(row, "maximum").strip()
-        maximum = _decimal(text) if text else Decimal(str(top))
-        exact = Decimal(str(points)) * maximum / Decimal(str(top))
+        maximum = _decimal(text) if text else Decimal(top)
+        exact = points * maximum / top
         shown = str(exact.quantize(Decimal("0.01"), ROUND_HALF_UP))
         return shown.replace(".", ",") if "," in text else shown
 
@@ -275,20 +276,20 @@ class Worksheet:
         """Da los bytes de la hoja."""
         kept = {self.columns[role] for role in (*_REQUIRED, "comments") if role in self.columns}
         rows = [
-            [cell if i in kept else plain_cell(cell) for i, cell in enumerate(row)]
-            for row in self.rows
+            [c if i in kept or _PLAIN_NUMBER.fullmatch(c) else plain_cell(c) for i, c in cells]
+            for cells in map(enumerate, self.rows)
         ]
         text = _csv_text([self.header, *rows], self.delimiter, self.newline)
         # Lo que la codificación no tenga está en un comentario, que es HTML.
         return text.encode(self.encoding, "xmlcharrefreplace")
 
 
-def _blank_sheet(students: Iterable[StudentGrade], top: float) -> Worksheet:
+def _blank_sheet(students: Iterable[StudentGrade], top: int) -> Worksheet:
     # Entre «Participante» y el número va un espacio: el lector de Moodle quita tantos caracteres
     # como tenga la palabra en el idioma de quien la sube («Participante», «Participant ») y
     # convierte el resto en número. Sin el espacio podría perder la primera cifra.
     rows = [
-        [f"Participante {s.entry.participant}", s.entry.student, "", _number(top), "-", ""]
+        [f"Participante {s.entry.participant}", s.entry.student, "", str(top), "-", ""]
         for s in students
         if s.entry.participant is not None
     ]
@@ -392,10 +393,10 @@ def _comment(student: StudentGrade) -> str:
     parts = []
     for topic, one in student.best.items():
         result = one.result
-        score = f"{_number(result.points)} de {_number(result.max_points)} puntos"
+        score = f"{result.points} de {result.max_points} puntos"
         parts.append(f"<p><strong>{_escaped(topic)}: {score}.</strong></p>")
         lines = [
-            f"<li>{_escaped(e.exercise)} ({_number(e.points)} de {_number(e.max_points)})"
+            f"<li>{_escaped(e.exercise)} ({e.points} de {e.max_points})"
             f"{': ' + _escaped(clean_name(e.message, 600)) if e.message else ''}</li>"
             for e in result.exercises
             if e.points < e.max_points
@@ -414,20 +415,22 @@ def _escaped(text: str) -> str:
     tampoco debe empezar como fórmula. La barra invertida, delante de unas comillas, confunde al
     lector de CSV de PHP.
     """
-    return _FORMULA.sub(
-        lambda match: match[1] + "".join(f"&#{ord(c)};" for c in match[2]),
+    return _FORMULAS.sub(
+        lambda found: found[1] + re.sub(r"\S", lambda c: f"&#{ord(c[0])};", found[2]),
         html.escape(text).replace("\\", "&#92;"),
     )
 
 
-_FORMULA = re.compile(r"""(^|[;,|\t\r\n"']\s*)([=+\-@]+)""")
+# Lo que una hoja de cálculo puede tomar por el comienzo de una fórmula, también detrás de un
+# separador; las formas anchas valen igual en algunos idiomas.
+_START, _SIGN = r"""((?:^|[;,|\t\r\n"'])\s*)""", r"=+\-@＝＋－＠"
+_FORMULA = re.compile(rf"{_START}([{_SIGN}])")
+_FORMULAS = re.compile(rf"{_START}([{_SIGN}][{_SIGN}\s]*)")
 _PLAIN_NUMBER = re.compile(r"-?[0-9]+([.,][0-9]+)?|-")
 
 
 def plain_cell(text: str) -> str:
     """Deja un texto ajeno como texto: ninguna hoja de cálculo lo toma por una fórmula."""
-    if _PLAIN_NUMBER.fullmatch(text):
-        return text
     return _BACKSLASH.sub(r"\\ ", _FORMULA.sub(r"\1'\2", text))
 
 
