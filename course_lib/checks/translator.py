@@ -165,6 +165,7 @@ LABEL_SMOOTHING = Exercise(
     reference=_label_smoothing,
     cases=_smoothing_cases,
     gradient=True,
+    tolerance=1e-6,  # construir las etiquetas con one_hot las deja en float32
     misconceptions=(
         Misconception(
             "no_smoothing",
@@ -361,6 +362,7 @@ SCORES = Exercise(
     reference=_scores,
     cases=_scores_cases,
     gradient=True,
+    tolerance=1e-6,  # `lengths` es de enteros: su logaritmo, o una raíz, sale en float32
     misconceptions=(
         Misconception(
             "multiplies",
@@ -620,6 +622,10 @@ def _search_cases(rng):
     third = torch.full((5, 5), 0.25, dtype=torch.float64) + jitter
     third[0] = torch.tensor([0.003, 0.335, 0.315, 0.007, 0.34], dtype=torch.float64)
     third[1, 4], third[2] = 0.1, torch.tensor([0.004, 0.004, 0.004, 0.003, 0.985])
+    # En el segundo paso, la tercera extensión de todas sería la mejor, y tampoco cabe.
+    crowded = torch.full((5, 5), 0.01, dtype=torch.float64) + jitter
+    crowded[0, 1], crowded[0, 2], crowded[1, 1], crowded[1, 3] = 0.5, 0.45, 0.55, 0.4
+    crowded[2, 2], crowded[3, 4] = 0.9, 0.97
     for table, beam_size, alpha, limit in (
         (long, 2, 1.0, 6),
         (long, 2, 0.0, 6),
@@ -627,6 +633,7 @@ def _search_cases(rng):
         (second, 2, 0.0, 4),
         (endless, 2, 0.6, 3),
         (third, 2, 1.0, 4),
+        (crowded, 2, 0.0, 4),
     ):
         log_p = (table / table.sum(-1, keepdim=True)).log()
         cases.append((log_p, 0, 4, beam_size, alpha, limit))

@@ -199,7 +199,7 @@ class Pairs:
         return self.own + self.neutral + len(self.same) + len(self.false)
 
 
-def try_pairs(mutation: Mutation, found: Pairs, most: int = MOST_PAIRS) -> None:
+def try_pairs(mutation: Mutation, found: Pairs, most: int) -> None:
     """Juzga parejas de errores de una celda y clasifica la pista que reciben."""
     hints = {id(m.change): m.hint for m in mutation.mistakes}
     for pair in pairs_of([m.change for m in mutation.mistakes], most):
@@ -230,8 +230,9 @@ def _classify(mutation, pair, student, verdict, own, found: Pairs) -> None:
         (found.same if alike else found.false).append(record)
 
 
-def find_pairs(exercise: Exercise, tried: list[Mutation]) -> Pairs:
+def find_pairs(tried: list[Mutation], most: int = MOST_PAIRS) -> Pairs:
+    """Juzga parejas de errores de cada celda con la solución de un ejercicio."""
     found = Pairs()
     for mutation in tried:
-        try_pairs(mutation, found)
+        try_pairs(mutation, found, most)
     return found

@@ -7,7 +7,7 @@ import pytest
 
 from course_lib.grading.check import find_exercise
 from course_lib.grading.notebooks import Source, checked_names, topics_in
-from tests.checks.judging import each_runs_once, failures, mutations
+from tests.checks.judging import each_runs_once, failures, find_pairs, mutations
 from tests.checks.mutants import changes_of, describe
 from tests.checks.solutions import ROOT, read_solutions
 
@@ -39,6 +39,7 @@ def test_the_mutants_of_the_solution_are_killed(solution):
     exercise = find_exercise(solution.name)
     with each_runs_once(exercise):
         made = mutations(exercise, solution)
+        pairs = find_pairs(made, most=12)
     tried, alive = sum(m.tried for m in made), [each for m in made for each in m.alive]
     excused = EQUIVALENT.get(solution.name, {})
     unexcused = [description for description in alive if description not in excused]
@@ -47,6 +48,7 @@ def test_the_mutants_of_the_solution_are_killed(solution):
     assert tried > 0
     assert unexcused == []
     assert sorted(set(excused) - set(alive)) == [], "la lista de equivalentes tiene de más"
+    assert pairs.false == [], "con dos errores a la vez, la pista acusa de otro que no está"
 
 
 @pytest.mark.parametrize(

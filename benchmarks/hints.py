@@ -1,0 +1,165 @@
+"""Pistas: lo que se promete de cada ejercicio, con cien semillas
+
+Una fila por ejercicio. **Reconocidos**: de cada error frecuente y cada semilla, los que reciben
+su propia pista; **sin la suya**, los que reciben otra, ninguna, o pasan. **Referencia**
+y **correctas**: cuántas veces pasan la referencia y las soluciones escritas de otra manera (a mano,
+en `tests/checks/alternatives`; en float64; con entradas que no son contiguas; desde la GPU, si
+hay). **Mutantes**: los que dejan de pasar, de la solución con un cambio.
+
+**Parejas**: soluciones con dos de esos cambios a la vez. Reciben la pista de uno de los dos
+(**propia**), la propiedad que falla y nada más (**neutra**), o la pista de otro error que da
+lo mismo que ellas con diez semillas más (**mismo efecto**). **Falsa** es la de un error que no
+cometen.
+
+Con `python -m benchmarks.hints TEMA…` se miden solo esos temas. Lo que ya se midió y no ha cambiado
+desde entonces no se repite.
+"""
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from course_lib.files import write_atomically
+from course_lib.grading.check import find_exercise, topic_exercises
+from course_lib.grading.fingerprint import library_fingerprint
+from course_lib.grading.notebooks import topics_in
+from tests.checks.correct import alternatives, in_general
+from tests.checks.judging import diagnose, each_runs_once, failures, find_pairs, mutations
+from tests.checks.solutions import read_solutions
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "_build" / "hints"
+SEEDS = range(100)
+
+
+def run(device: str) -> list[dict[str, Any]]:
+    """Mide los ejercicios que falten, de todos los temas, y da la tabla."""
+    found = measure(topics_in(ROOT), processes=min(2, os.cpu_count() or 1))
+    return [row_of(each) for each in found] + [row_of(total(found))]
+
+
+def measure(topics: list[str], processes: int = 1) -> list[dict[str, Any]]:
+    """Da los números de cada ejercicio de unos temas; guarda cada uno en cuanto lo tiene."""
+    keys = {topic: fingerprint(topic) for topic in topics}
+    names = [exercise.name for topic in topics for exercise in topic_exercises(topic)]
+    missing = [name for name in names if kept(name, keys) is None]
+    with _progress() as progress:
+        task = progress.add_task("", total=len(names), completed=len(names) - len(missing))
+        for name, numbers in _each(missing, processes):
+            record = {"key": keys[name.partition(".")[0]], "numbers": numbers}
+            write_atomically(KEPT / f"{name}.json", json.dumps(record).encode())
+            progress.update(task, advance=1, description=name)
+    return [kept(name, keys) for name in names]
+
+
+def _progress() -> Progress:
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    return Progress(*columns, TimeRemainingColumn())
+
+
+def _each(names: list[str], processes: int) -> Iterator[tuple[str, dict[str, int]]]:
+    if processes == 1:
+        yield from map(numbers_of, names)
+        return
+    with multiprocessing.get_context("spawn").Pool(processes, torch.set_num_threads, (1,)) as pool:
+        yield from pool.imap_unordered(numbers_of, names)
+
+
+def fingerprint(topic: str) -> str:
+    """Resume todo aquello de lo que dependen los números de un tema."""
+    modules = [f"course_lib.checks.{topic}", "course_lib.grading.check"]
+    files = [ROOT / "solutions" / f"{topic}.md", Path(__file__)]
+    files += [
+        ROOT / "tests" / "checks" / f"{name}.py" for name in ("judging", "mutants", "correct")
+    ]
+    texts = [library_fingerprint(modules, ROOT), *(file.read_text("utf-8") for file in files)]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def kept(name: str, keys: dict[str, str]) -> dict[str, int] | None:
+    """Los números ya medidos de un ejercicio, si no ha cambiado nada."""
+    path = KEPT / f"{name}.json"
+    record = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return record["numbers"] if record.get("key") == keys[name.partition(".")[0]] else None
+
+
+def numbers_of(name: str) -> tuple[str, dict[str, Any]]:
+    """Juzga todo lo que se promete de un ejercicio."""
+    exercise = find_exercise(name)
+    solution = next(s for s in read_solutions([exercise.topic]) if s.name == name)
+    with torch.enable_grad(), each_runs_once(exercise):
+        diagnoses = diagnose(exercise, SEEDS)
+        students = alternatives(exercise) | in_general(exercise, solution.student())
+        passed = [len(SEEDS) - len(failures(exercise, s, SEEDS)) for s in students.values()]
+        made = mutations(exercise, solution)
+        pairs = find_pairs(made)
+        reference = len(SEEDS) - len(failures(exercise, exercise.reference, SEEDS))
+    return name, {
+        "exercise": name,
+        "misconceptions": len(exercise.misconceptions),
+        "judged": diagnoses.tried,
+        "caught": diagnoses.caught,
+        "seeds": len(SEEDS),
+        "reference": reference,
+        "correct_judged": len(students) * len(SEEDS),
+        "correct_passed": sum(passed),
+        "correct": len(students),
+        "mutants": sum(m.tried for m in made),
+        "killed": sum(m.tried - len(m.alive) for m in made),
+        "pairs": pairs.tried,
+        "own": pairs.own,
+        "neutral": pairs.neutral,
+        "same": len(pairs.same),
+        "false": len(pairs.false),
+    }
+
+
+def total(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """La suma de todas las filas."""
+    sums = {key: sum(each[key] for each in found) for key in found[0] if key != "exercise"}
+    return {"exercise": f"**los {len(found)}**"} | sums
+
+
+def row_of(numbers: dict[str, Any]) -> dict[str, Any]:
+    """La fila de un ejercicio: las cuentas de la forma «tantos / de tantos»."""
+    n = numbers
+    return {
+        "ejercicio": n["exercise"],
+        "errores": n["misconceptions"],
+        "reconocidos": f"{n['caught']} / {n['judged']}",
+        "sin la suya": n["judged"] - n["caught"],
+        "referencia": f"{n['reference']} / {n['seeds']}",
+        "correctas": f"{n['correct_passed']} / {n['correct_judged']}",
+        "mutantes": f"{n['killed']} / {n['mutants']}",
+        "parejas": n["pairs"],
+        "propia": n["own"],
+        "neutra": n["neutral"],
+        "mismo efecto": n["same"],
+        "falsa": n["false"],
+    }
+
+
+def main() -> None:
+    available = topics_in(ROOT)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hints")
+    parser.add_argument("topics", nargs="*", metavar="TEMA", help=", ".join(available))
+    parser.add_argument("--processes", type=int, default=1, help="por defecto, 1")
+    options = parser.parse_args()
+    if unknown := set(options.topics) - set(available):
+        parser.error(f"no existe {', '.join(sorted(unknown))}; los hay: {', '.join(available)}")
+    torch.set_num_threads(1)
+    found = measure(options.topics or available, options.processes)
+    for each in [*found, total(found)]:
+        print(" · ".join(f"{column} {value}" for column, value in row_of(each).items()))
+
+
+if __name__ == "__main__":
+    main()
