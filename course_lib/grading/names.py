@@ -25,7 +25,7 @@ _MOODLE = re.compile(
 )
 # Con entregas anónimas, el nombre es «Participante» en el idioma del sitio.
 _ANONYMOUS = re.compile(r"(?P<word>Participante?|)\s*(?P<number>[0-9]{1,18})?", re.IGNORECASE)
-_UNSAFE = re.compile(r'[\\/:*?"<>|]')
+_UNSAFE = re.compile(r'[\\/:*?"<>|_]')
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,18 @@ def parse_moodle_name(text: str) -> MoodleName | None:
         name, student = word, f"{word} {number}" if number else word
     else:
         student = name
-    safe = clean_name(_UNSAFE.sub(" ", name)) or "Participante"
-    folder = f"{safe}_{number}_assignsubmission_file_" if number else None
+    folder = feedback_folder(name, number) if number else None
     return MoodleName(student, number, match["plugin"], match["rest"] or "", folder)
+
+
+def feedback_folder(name: str, number: str) -> str:
+    """Da la carpeta con la que Moodle reconoce de quién es un archivo de retroalimentación.
+
+    Su lector (mod/assign/feedback/file/importziplib.php) la parte por los guiones bajos y espera
+    el número en el segundo trozo; el guion bajo final es el que piden las versiones 3.1 a 4.0.
+    """
+    safe = clean_name(_UNSAFE.sub(" ", name)) or "Participante"
+    return f"{safe}_{number}_assignsubmission_file_"
 
 
 def decode_name(raw: bytes) -> str:

@@ -19,13 +19,14 @@ from course_lib.grading.collection import Entry, Graded
 from course_lib.grading.grader import ExerciseResult, SubmissionResult
 from course_lib.grading.moodle import (
     WorksheetError,
-    plain_cell,
+    counted_topics,
     read_worksheet,
     write_feedback_zip,
     write_grades,
     write_worksheet,
 )
 from course_lib.grading.names import clean_name, parse_moodle_name
+from course_lib.grading.spreadsheet import plain_cell
 from tests.grading.class_zip import make_class, worksheet
 
 SPANISH = {
@@ -222,6 +223,32 @@ def test_the_total_is_over_the_topics_and_the_best_counts(tmp_path):
     write_worksheet(works, tmp_path / "o.csv", template)
     saved = read_as_moodle((tmp_path / "o.csv").read_bytes())
     assert (saved[7][0], saved[8][0]) == (14, 14)
+
+
+def test_a_notebook_of_another_topic_does_not_lower_the_grade_of_the_others(tmp_path):
+    numbers = range(7, 12)
+    template = sheet(tmp_path / "h.csv", [(n, f"E{n}", "", "") for n in numbers])
+    works = [graded(n, 14) for n in numbers]
+    works.append(graded(7, 14, topic="b"))
+    assert counted_topics(works) == {"a": 14}
+    assert counted_topics(works, ["a", "b"]) == {"a": 14, "b": 14}
+    write_worksheet(works, tmp_path / "o.csv", template)
+    saved = read_as_moodle((tmp_path / "o.csv").read_bytes())
+    assert {grade for grade, _ in saved.values()} == {10}
+    assert "no cuentan" in saved[7][1] and "no cuentan" not in saved[8][1]
+    write_worksheet(works, tmp_path / "o.csv", template, ["a", "b"])
+    assert read_as_moodle((tmp_path / "o.csv").read_bytes())[8][0] == 5
+    write_grades(works, tmp_path / "g.csv")
+    assert read_grades(tmp_path / "g.csv")[0]["b (14, no cuenta)"] == "14"
+    assert {row["Porcentaje"] for row in read_grades(tmp_path / "g.csv")} == {"100"}
+    write_grades(works, tmp_path / "g.csv", ["nadie lo entregó"])
+    assert {row["Total"] for row in read_grades(tmp_path / "g.csv")} == {""}
+
+
+@pytest.mark.parametrize("topics, counted", [("aabb", "ab"), ("abc", "abc"), ("aab", "a")])
+def test_the_topics_of_half_the_class_count(topics, counted):
+    works = [graded(7 + i, 3, topic=topic) for i, topic in enumerate(topics)]
+    assert "".join(counted_topics(works)) == counted
 
 
 def test_a_team_is_found_by_its_name_and_never_by_its_number(tmp_path):

@@ -1,0 +1,217 @@
+"""La hoja de calificaciones de una tarea de Moodle, que se descarga, se completa y se sube.
+
+Quien la lee es mod/assign/feedback/offline/importgradeslib.php: busca por su nombre las columnas
+del identificador, la calificación, su fecha y los comentarios, y no mira las demás. La escribe
+mod/assign/gradingtable.php.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+from course_lib.grading.collection import Entry
+from course_lib.grading.spreadsheet import encoding_of, plain_cell, read_cells, write_cells
+
+# Los encabezados, en el idioma de quien descarga la hoja: `recordid`, `lastmodifiedgrade`,
+# `maxgrade`, `submissionteam` y `scale` de mod_assign, `grade` (después, `gradenoun`) y `fullname`
+# del núcleo, y `pluginname` de assignfeedback_comments.
+_HEADERS = {
+    "identifier": ("Identificador", "Identifier"),
+    "name": ("Nombre completo", "Nombre", "Full name", "Nom complet", "Nom"),
+    "grade": ("Calificación", "Grade", "Qualificació"),
+    "maximum": ("Calificación máxima", "Maximum grade", "Qualificació màxima"),
+    "modified": (
+        "Última modificación (calificación)",
+        "Last modified (grade)",
+        "Darrera modificació (qualificació)",
+    ),
+    "comments": (
+        "Comentarios de retroalimentación",
+        "Feedback comments",
+        "Comentaris de retroalimentació",
+    ),
+    "team": ("Grupo", "Group", "Grup"),
+    "scale": ("Escala", "Scale"),
+}
+_REQUIRED = ("identifier", "grade", "modified")
+_SPANISH = (
+    "Identificador",
+    "Nombre completo",
+    "Calificación",
+    "Calificación máxima",
+    "Última modificación (calificación)",
+    "Comentarios de retroalimentación",
+)
+_DELIMITERS = (",", ";", "\t", ":")
+_NUMBER_OR_DATE = re.compile(r"-?[0-9]+([.,][0-9]+)?|-")
+_OURS = re.compile(r'<div class="course-grade">.*?</div>', re.DOTALL)
+
+
+class WorksheetError(ValueError):
+    """La hoja de Moodle no se puede usar; el mensaje dice por qué y qué hacer."""
+
+
+@dataclass
+class Worksheet:
+    """Una hoja de calificaciones.
+
+    Argumentos:
+        rows: las filas, sin el encabezado.
+        header: el encabezado.
+        columns: por papel (`identifier`, `grade`, `modified`…), su posición.
+        delimiter: lo que separa las celdas.
+        newline: lo que separa las filas.
+        encoding: la codificación.
+    """
+
+    rows: list[list[str]]
+    header: list[str]
+    columns: dict[str, int]
+    delimiter: str = ","
+    newline: str = "\r\n"
+    encoding: str = "utf-8-sig"
+
+    def __post_init__(self) -> None:
+        self._index: dict[tuple[str, str], list[int]] = {}
+        for row in range(len(self.rows)):
+            keys = {("number", self.number(row).lstrip("0"))}
+            keys |= {(role, _comparable(self.cell(row, role))) for role in ("team", "name")}
+            for key in keys:
+                self._index.setdefault(key, []).append(row)
+
+    def rows_of(self, entry: Entry) -> list[int]:
+        """Da las filas de quien entregó: por su número; las de su equipo; o por su nombre."""
+        name = _comparable(entry.student)
+        if "team" in self.columns:  # el número de la entrega es el del equipo, no el de alguien
+            return self._index.get(("team", name), [])
+        if entry.participant is not None:
+            return self._index.get(("number", entry.participant.lstrip("0")), [])
+        found = self._index.get(("name", name), [])
+        return found if len(found) == 1 else []
+
+    def number(self, row: int) -> str:
+        """Da el número del participante, que va al final de «Participante 12»."""
+        found = re.search(r"([0-9]+)\s*$", self.cell(row, "identifier"))
+        return found[1] if found else ""
+
+    def cell(self, row: int, role: str) -> str:
+        """Da la celda de una fila, por su papel; vacía si la hoja no tiene esa columna."""
+        column = self.columns.get(role, -1)
+        return self.rows[row][column] if 0 <= column < len(self.rows[row]) else ""
+
+    def set_grade(self, row: int, points: int, top: int) -> None:
+        """Escribe la nota de una fila, proporcional a la máxima de la hoja."""
+        text = self.cell(row, "maximum").strip()
+        maximum = _decimal(text) if text else Decimal(top)
+        shown = str((points * maximum / top).quantize(Decimal("0.01"), ROUND_HALF_UP))
+        self._set(row, "grade", shown.replace(".", ",") if "," in text else shown)
+
+    def set_comment(self, row: int, content: str) -> None:
+        """Escribe un comentario detrás del que haya, o en lugar del que se escribió antes así."""
+        # Moodle lo guarda como HTML: mod/assign/feedback/comments/locallib.php (set_editor_text).
+        if "comments" in self.columns:
+            before = _OURS.sub("", self.cell(row, "comments")).rstrip()
+            self._set(row, "comments", f'{before}<div class="course-grade">{content}</div>')
+
+    def _set(self, row: int, role: str, text: str) -> None:
+        cells = self.rows[row]
+        cells += [""] * (len(self.header) - len(cells))
+        cells[self.columns[role]] = text
+
+    def content(self) -> bytes:
+        """Da los bytes de la hoja; en las columnas que Moodle no lee no queda ninguna fórmula."""
+        read = {self.columns[role] for role in (*_REQUIRED, "comments") if role in self.columns}
+        rows = [
+            [c if i in read or _NUMBER_OR_DATE.fullmatch(c) else plain_cell(c) for i, c in cells]
+            for cells in map(enumerate, self.rows)
+        ]
+        text = write_cells([self.header, *rows], self.delimiter, self.newline)
+        # Lo que la codificación no tenga está en un comentario, que es HTML.
+        return text.encode(self.encoding, "xmlcharrefreplace")
+
+
+def blank_worksheet(entries: Iterable[Entry], top: int) -> Worksheet:
+    """Da una hoja en español con los participantes que entregaron.
+
+    Argumentos:
+        entries: una entrega de cada quien.
+        top: la calificación máxima.
+    """
+    # Entre «Participante» y el número va un espacio: el lector de Moodle quita tantos caracteres
+    # como tenga la palabra en el idioma de quien la sube («Participante», «Participant ») y
+    # convierte el resto en número. Sin el espacio podría perder la primera cifra.
+    rows = [
+        [f"Participante {entry.participant}", entry.student, "", str(top), "-", ""]
+        for entry in entries
+        if entry.participant is not None
+    ]
+    return Worksheet(rows, list(_SPANISH), _find_columns(_SPANISH))
+
+
+def read_worksheet(path: Path) -> Worksheet:
+    """Lee la hoja de calificaciones que se descargó de Moodle.
+
+    Errores:
+        WorksheetError: no se puede leer, no es esa hoja, o la tarea usa una escala.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise WorksheetError(f"No se puede leer la hoja «{path}»: {error.strerror}.") from None
+    encoding = encoding_of(content)
+    text = content.decode(encoding, "replace")
+    for delimiter in _DELIMITERS:
+        rows = read_cells(text, delimiter)
+        columns = _find_columns(rows[0]) if rows else {}
+        if all(role in columns for role in _REQUIRED):
+            break
+    else:
+        raise WorksheetError(
+            f"«{path}» no es la hoja de calificaciones de Moodle: no tiene las columnas "
+            f"Identificador, Calificación y Última modificación (calificación). Descárgala en la "
+            f"tarea, con Moodle en español, inglés o catalán."
+        )
+    newline = "\r\n" if "\r\n" in text else "\n"
+    sheet = Worksheet(rows[1:], rows[0], columns, delimiter, newline, encoding)
+    _require_points(sheet, path)
+    return sheet
+
+
+def _require_points(sheet: Worksheet, path: Path) -> None:
+    if "scale" in sheet.columns and "maximum" not in sheet.columns:
+        raise WorksheetError(
+            f"La tarea de «{path}» se califica con una escala, y aquí se dan puntos: en su "
+            f"configuración, elige «Puntuación»."
+        )
+    for row in range(len(sheet.rows)):
+        if text := sheet.cell(row, "maximum").strip():
+            _decimal(text)
+
+
+def _decimal(text: str) -> Decimal:
+    if not re.fullmatch(r"[0-9]+([.,][0-9]+)?", text):
+        raise WorksheetError(
+            f"La calificación máxima de la hoja no es un número («{text[:40]}»): descárgala otra "
+            f"vez de Moodle."
+        )
+    return Decimal(text.replace(",", "."))
+
+
+def _find_columns(header: Sequence[str]) -> dict[str, int]:
+    texts = [_comparable(cell) for cell in header]
+    found = {}
+    for role, names in _HEADERS.items():
+        places = [texts.index(_comparable(name)) for name in names if _comparable(name) in texts]
+        if places:
+            found[role] = places[0]
+    return found
+
+
+def _comparable(text: str) -> str:
+    text = unicodedata.normalize("NFC", text.replace("_", " "))
+    return " ".join(text.split()).casefold()
