@@ -312,11 +312,11 @@ class _Owner:
         if problems:
             return problems[0]
         if not files:
-            return "no entregó ningún archivo"
+            return "la entrega no tiene ningún archivo"
         if self.plugins == {"onlinetext"}:
-            return "escribió en la página de la tarea, pero no entregó ningún cuaderno"
+            return "la entrega es un texto escrito en la página de la tarea, sin ningún cuaderno"
         packed = [name for name in names if Path(name).suffix.lower() in _ARCHIVES]
         if packed:
-            return f"entregó «{packed[0]}»: hace falta el cuaderno (.ipynb), o un ZIP que lo tenga"
+            return f"la entrega es «{packed[0]}»: hace falta el cuaderno (.ipynb), o un ZIP que lo tenga"
         more = f" y {len(names) - 1} más" if len(names) > 1 else ""
-        return f"no entregó ningún cuaderno (.ipynb), sino «{names[0]}»{more}"
+        return f"la entrega no tiene ningún cuaderno (.ipynb), sino «{names[0]}»{more}"

@@ -68,7 +68,7 @@ def test_a_flat_folder_has_one_student_per_file(tmp_path):
     entries = collect(tmp_path)
     assert [e.student for e in entries] == ["garcía", "lopez (1)", "peña", "ruiz"]
     assert [e.content for e in entries[:3]] == [NOTEBOOK] * 3
-    assert entries[3].content == "no entregó ningún cuaderno (.ipynb), sino «ruiz.pdf»"
+    assert entries[3].content == "la entrega no tiene ningún cuaderno (.ipynb), sino «ruiz.pdf»"
     assert {e.participant for e in entries} == {e.folder for e in entries} == {None}
 
 
@@ -83,7 +83,7 @@ def test_a_folder_per_student_keeps_every_notebook_of_each(tmp_path):
     sources = [s for who, s in found if who == "ana"]
     assert sources == ["atención.ipynb", "foto.png", "sub/bert.ipynb"], "el contenido decide"
     assert ("beto", "x.ipynb") in found
-    assert reasons(collect(tmp_path)) == {"carla": "no entregó ningún archivo"}
+    assert reasons(collect(tmp_path)) == {"carla": "la entrega no tiene ningún archivo"}
 
 
 @pytest.mark.parametrize("root", ["", "submitted"])
@@ -167,8 +167,8 @@ def test_files_and_online_text_of_one_person_are_together(tmp_path):
     found = {e.participant: e.content for e in entries}
     assert found == {
         "1": NOTEBOOK,
-        "2": "escribió en la página de la tarea, pero no entregó ningún cuaderno",
-        "3": "no entregó ningún archivo",
+        "2": "la entrega es un texto escrito en la página de la tarea, sin ningún cuaderno",
+        "3": "la entrega no tiene ningún archivo",
         "4": "entregó «tarea.rar»: hace falta el cuaderno (.ipynb), o un ZIP que lo tenga",
     }
 
@@ -279,7 +279,7 @@ def test_nobody_can_deliver_in_the_name_of_another(tmp_path):
     [
         (zip_bytes(("t.ipynb", NOTEBOOK))[:-30], "dañado"),
         (b"no es un ZIP", "dañado"),
-        (zip_bytes(("a.txt", b"x")), "no entregó ningún cuaderno"),
+        (zip_bytes(("a.txt", b"x")), "la entrega no tiene ningún cuaderno"),
         (zip_bytes(("a.zip", zip_bytes(("b.zip", zip_bytes(("t.ipynb", NOTEBOOK)))))), "ZIP"),
     ],
 )
