@@ -90,11 +90,12 @@ def _begin_process(alive: Connection) -> None:
 
 
 def _end_with_parent(alive: Connection) -> None:
-    """Espera a que el otro extremo se cierre, por la razón que sea, y termina."""
+    """Espera a que el otro extremo se cierre, por la razón que sea, y termina.
+
+    La plantilla ve morir a este proceso, y recoge lo suyo.
+    """
     with contextlib.suppress(OSError):
         alive.poll(None)
-    with contextlib.suppress(Exception):  # pase lo que pase, este proceso termina
-        close_grader(now=True)
     os._exit(0)
 
 
@@ -117,15 +118,12 @@ class ClusterLane:
         try:
             self._client = distributed.Client(address, timeout=10, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
-            raise ClassRunError(
-                f"No contesta ningún grupo de máquinas en «{clean(address, 80)}»: revisa la "
-                f"dirección y que «dask scheduler» esté en marcha ({type(error).__name__})."
-            ) from None
+            raise _unreachable(address, error) from None
         try:
             self._require_ready(sandboxed)
-        except BaseException:
+        except BaseException as error:
             self._client.close()
-            raise
+            raise _unreachable(address, error) if isinstance(error, OSError) else error from None
         self._executor = self._client.get_executor(pure=False)
 
     def _require_ready(self, sandboxed: bool) -> None:
@@ -174,6 +172,13 @@ class ClusterLane:
             self._executor.shutdown(wait=False)
             self._client.run(close_grader, on_error="ignore")
         self._client.close()
+
+
+def _unreachable(address: str, error: Exception) -> ClassRunError:
+    return ClassRunError(
+        f"No contesta ningún grupo de máquinas en «{clean(address, 80)}»: revisa la dirección y "
+        f"que «dask scheduler» esté en marcha ({type(error).__name__})."
+    )
 
 
 def _distributed() -> Any:

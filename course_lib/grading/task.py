@@ -58,8 +58,6 @@ def grade_task(content: bytes, order: Order) -> dict[str, Any]:
         `failed` y el mensaje dice por qué.
     """
     try:
-        if _own_version() != order.version:
-            return failed(OTHER_VERSION).as_data()
         return _GRADER.grade(content, order).as_data()
     except (SandboxError, RuntimeError) as error:  # ya lo explican, a quien califica
         return failed(str(error)).as_data()
@@ -74,21 +72,16 @@ def failed(reason: str) -> SubmissionResult:
 
 def result_from_data(data: dict[str, Any]) -> SubmissionResult:
     """Rehace un resultado a partir de `SubmissionResult.as_data`, que pudo pasar por JSON."""
-    names = [f.name for f in fields(SubmissionResult)]  # `points` y `max_points` se deducen
-    exercises = tuple(ExerciseResult(**exercise) for exercise in data["exercises"])
-    found = {name: data[name] for name in names}
-    found |= {"exercises": exercises, "broken_cells": tuple(data["broken_cells"])}
-    found["notes"] = tuple(data["notes"])
+    exercises = [ExerciseResult(**exercise) for exercise in data["exercises"]]
+    known = {field.name for field in fields(SubmissionResult)}  # `points` se deduce
+    found = {k: v for k, v in (data | {"exercises": exercises}).items() if k in known}
+    found = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
     return SubmissionResult(**found)
 
 
-def close_grader(*, now: bool = False) -> None:
-    """Termina el calificador de este proceso, si lo hay.
-
-    Argumentos:
-        now: aunque esté calificando; si no, cuando acabe lo que hace.
-    """
-    _GRADER.close() if now else _GRADER.close_when_idle()
+def close_grader() -> None:
+    """Termina el calificador de este proceso, si lo hay, cuando acabe lo que esté haciendo."""
+    _GRADER.close_when_idle()
 
 
 class _WarmGrader:
@@ -102,8 +95,10 @@ class _WarmGrader:
 
     def grade(self, content: bytes, order: Order) -> SubmissionResult:
         """Califica; si la plantilla había muerto, con una nueva."""
-        with self._lock:
+        with self._lock:  # también al leer: `ast` de Python 3.11 falla con dos hilos a la vez
             self._leaving = False
+            if _own_version() != order.version:
+                return failed(OTHER_VERSION)
             try:
                 return self._ready(order).grade(content, order.seed, topic=order.topic)
             except (SandboxError, OSError):
@@ -132,7 +127,7 @@ class _WarmGrader:
                 self._lock.release()
 
     def close(self) -> None:
-        """Termina el calificador, aunque esté en uso."""
+        """Termina el calificador; quien llama tiene el turno."""
         grader, self._grader = self._grader, None
         if grader is not None:
             grader.close()
