@@ -317,6 +317,7 @@ class _Owner:
             return "la entrega es un texto escrito en la página de la tarea, sin ningún cuaderno"
         packed = [name for name in names if Path(name).suffix.lower() in _ARCHIVES]
         if packed:
-            return f"la entrega es «{packed[0]}»: hace falta el cuaderno (.ipynb), o un ZIP que lo tenga"
+            needed = "hace falta el cuaderno (.ipynb), o un ZIP que lo tenga"
+            return f"la entrega es «{packed[0]}»: {needed}"
         more = f" y {len(names) - 1} más" if len(names) > 1 else ""
         return f"la entrega no tiene ningún cuaderno (.ipynb), sino «{names[0]}»{more}"

@@ -169,7 +169,7 @@ def test_files_and_online_text_of_one_person_are_together(tmp_path):
         "1": NOTEBOOK,
         "2": "la entrega es un texto escrito en la página de la tarea, sin ningún cuaderno",
         "3": "la entrega no tiene ningún archivo",
-        "4": "entregó «tarea.rar»: hace falta el cuaderno (.ipynb), o un ZIP que lo tenga",
+        "4": "la entrega es «tarea.rar»: hace falta el cuaderno (.ipynb), o un ZIP que lo tenga",
     }
 
 
