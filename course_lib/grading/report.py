@@ -124,14 +124,26 @@ def class_report(
 
 @dataclass(frozen=True)
 class _Student:
-    """Una persona, lo que entregó y la ruta de su página."""
+    """Una persona, lo que entregó y la ruta de su página.
+
+    Argumentos:
+        graded: sus entregas.
+        link: la ruta de su página.
+        namesake: si alguien más se llama igual.
+    """
 
     graded: tuple[Graded, ...]
     link: str = ""
+    namesake: bool = False
 
     @property
     def name(self) -> str:
         return visible(self.graded[0].entry.student, 120) or "(sin nombre)"
+
+    @property
+    def mark(self) -> str:
+        """Lo que distingue a quienes se llaman igual."""
+        return visible(self.graded[0].entry.participant or "", 20) if self.namesake else ""
 
     @functools.cached_property
     def best(self) -> dict[str, Graded]:
@@ -198,10 +210,13 @@ class _StudentTopic:
 
 
 def _students(graded: Iterable[Graded], links: Mapping[str, str]) -> list[_Student]:
+    groups = [tuple(own) for own in by_student(graded).values()]
+    names = Counter(_Student(own).name for own in groups)
     students = [
-        _Student(tuple(own), links.get(own[0].entry.key, "")) for own in by_student(graded).values()
+        _Student(own, links.get(own[0].entry.key, ""), names[_Student(own).name] > 1)
+        for own in groups
     ]
-    return sorted(students, key=lambda student: _alphabetical(student.name))
+    return sorted(students, key=lambda student: (_alphabetical(student.name), student.mark))
 
 
 def _alphabetical(name: str) -> str:
@@ -404,7 +419,7 @@ def _shares_plot(topic: _Topic) -> Markup:
 
 
 def _state(result: ExerciseResult) -> str:
-    if result.status != "correct" and 0 < result.points < result.max_points:
+    if 0 < result.points < result.max_points:
         return "partial"
     return result.status if result.status in _STATES else "error"
 
@@ -412,6 +427,22 @@ def _state(result: ExerciseResult) -> str:
 def _property(result: ExerciseResult) -> str:
     name = result.property or ""
     return _PROPERTIES.get(name) or visible(name, 40) or "otra cosa"
+
+
+def _file(one: Graded) -> str:
+    """El archivo que se entregó; vacío si no hubo ninguno y solo se sabe quién."""
+    source = one.entry.source
+    return "" if source == one.entry.student else visible(source, 120)
+
+
+def _slow_part(one: Graded) -> str:
+    """Dónde se fue el tiempo: en un ejercicio, o en ejecutar el cuaderno."""
+    exercises = one.result.exercises
+    if 2 * sum(result.seconds for result in exercises) < one.result.seconds:
+        return "al ejecutar sus celdas"
+    slow = max(exercises, key=lambda result: result.seconds)
+    heading = topic_outline(one.result.topic or "").heading(slow.exercise)
+    return f"{heading} ({slow.seconds:.1f} s)"
 
 
 def _percent(points: int, max_points: int) -> int:
@@ -459,12 +490,14 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {
         "address": _address,
         "date": _date,
+        "file": _file,
         "fingerprint": _fingerprint,
         "hint": hint_html,
         "message": message_html,
         "number": _number,
         "points": _points,
         "property": _property,
+        "slow_part": _slow_part,
         "sentence": sentence,
         "state": _state,
         "visible": visible,
@@ -472,7 +505,6 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {
         "COURSE": COURSE,
         "STATES": _STATES,
-        "outline": topic_outline,
         "percent": _percent,
     }
     return environment

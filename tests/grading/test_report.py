@@ -195,8 +195,8 @@ def test_the_class_in_numbers():
     assert parse(page).h1.get_text() == "Tarea 1"
     assert "Calificado el 22 de noviembre de 2026, 06:10." in said(page)
     tiles = {d.dt.get_text(): d.dd.get_text() for d in parse(page).select(".tiles > div")}
-    assert tiles["Estudiantes que entregaron"] == tiles["Cuadernos entregados"] == "30"
-    assert tiles["Cuadernos calificados"] == "27" and tiles["Cuadernos sin calificar"] == "3"
+    assert tiles["Estudiantes"] == tiles["Entregas"] == "30"
+    assert tiles["Calificadas"] == "27" and tiles["Sin calificar"] == "3"
     rows = table_of(page, "Resultados por ejercicio")
     assert rows[0][:4] == ["Ejercicio", "Media", "Correcto", "Incorrecto"]
     # De los 27, se equivocan los 9 múltiplos de tres que no acaban en nueve.
@@ -225,7 +225,7 @@ def test_an_unrecognised_mistake_is_told_with_what_each_one_was_told():
 
 def test_refused_slowest_and_stopped_are_listed():
     page = class_report([*class_of(30), replace(typical(), entry=entry("Zoé", 99))])
-    assert table_of(page, "Cuadernos sin calificar")[1] == [
+    assert table_of(page, "Entregas sin calificar")[1] == [
         "Estudiante 0009",
         "attention.ipynb : el archivo está dañado.",
     ]
@@ -241,6 +241,27 @@ def test_students_are_in_alphabetical_order_and_the_best_notebook_counts():
     rows = table_of(class_report(people), "Tabla de estudiantes")[1:]
     assert [row[0] for row in rows] == ["ana", "Ángela", "Óscar", "Pablo", "Zoé"]
     assert rows[-1][1:3] == ["1", "100"] and rows[-1][-1] == "2"
+
+
+def test_namesakes_are_told_apart():
+    people = [graded(answer("soft_argmax"), who=entry("Ana García", i)) for i in (205, 206)]
+    people.append(graded(answer("soft_argmax"), who=entry("Luis", 7)))
+    rows = table_of(class_report(people), "Tabla de estudiantes")[1:]
+    assert [row[0] for row in rows] == ["Ana García 205", "Ana García 206", "Luis"]
+
+
+def test_the_slowest_say_where_the_time_went():
+    fast = graded(answer("soft_argmax", seconds=1.0), who=entry("Luis", 1), seconds=9.0)
+    slow = graded(answer("hard_argmax", seconds=8.0), who=entry("Ana", 2), seconds=10.0)
+    rows = table_of(class_report([fast, slow]), "Entregas más lentas")[1:]
+    assert rows[0][2:] == ["10.0", "Ejercicio 2 · El arg max duro (8.0 s)"]
+    assert rows[1][2:] == ["9.0", "al ejecutar sus celdas"]
+
+
+def test_who_delivered_no_file_is_not_named_as_one():
+    nothing = replace(entry("Luis"), source="Luis")
+    page = feedback_page([refused(nothing, message="la entrega no tiene ningún archivo")])
+    assert parse(page).main.li.get_text().strip() == "La entrega no tiene ningún archivo."
 
 
 def test_several_topics_add_up_and_a_missing_one_is_not_a_zero_in_its_own_table():
@@ -292,7 +313,7 @@ EVIL = [
 
 def evil_class(text):
     """Una clase en que todo lo que puede escribir un estudiante es ese texto."""
-    who = Entry(text or "x", "key-1", text, b"", "1", text)
+    who = Entry(text or "x", "key-1", f"{text}.ipynb", b"", "1", text)
     answers = (
         answer("soft_argmax", "wrong", message=f"x {text}", property=text or None),
         answer("hard_argmax", "error", message=f"x {text}", property="runs"),
