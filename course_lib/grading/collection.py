@@ -82,7 +82,7 @@ def student_key(entry: Entry) -> str:
 def _joined(student: str, *parts: str | None) -> str:
     """Une con guiones lo que identifica, sin repetir lo que ya está al final del nombre."""
     who = slug(student) or "estudiante"
-    return "-".join([who, *(part for part in parts if part and not who.endswith(part))])
+    return "-".join([who, *(p for p in parts if p and not f"-{who}".endswith(f"-{p}"))])
 
 
 def by_student(graded: Iterable[Graded]) -> dict[str, list[Graded]]:

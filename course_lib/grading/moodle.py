@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 FEEDBACK_FILE = "retroalimentacion.html"
+_UNTOLD = {"pending": "pendiente", "missing": "falta"}
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -158,8 +159,14 @@ def _exercise_points(student: StudentGrade, name: str) -> str:
 
 
 def _remarks(student: StudentGrade) -> str:
-    found = [f"{one.entry.source}: {one.result.message}" for one in student.refused]
+    found = [_refusal(one) for one in student.refused]
     return plain_cell(clean_name(" | ".join(found), 1000))
+
+
+def _refusal(one: Graded) -> str:
+    """Dice por qué no se calificó algo; sin su nombre, si no es de ningún archivo."""
+    about_file = one.entry.source != one.entry.student
+    return f"{one.entry.source}: {one.result.message}" if about_file else one.result.message
 
 
 # La hoja de calificaciones
@@ -223,14 +230,14 @@ def _comment(student: StudentGrade, counted: dict[str, int]) -> str:
         lines = [_comment_line(e) for e in result.exercises if e.points < e.max_points]
         parts.append(f"<ul>{''.join(lines)}</ul>" if lines else "")
     for one in student.refused:
-        message = f"{one.entry.source}: {one.result.message}"
-        parts.append(f"<p>No se calificó {html_cell(clean_name(message, 600))}.</p>")
+        message = html_cell(clean_name(_refusal(one), 600))
+        parts.append(f"<p>Sin calificar: {message}.</p>")
     return "".join(parts)
 
 
 def _comment_line(result: object) -> str:
     score = f"{html_cell(result.exercise)} ({result.points} de {result.max_points})"
-    message = html_cell(clean_name(result.message, 600))
+    message = html_cell(clean_name(result.message or _UNTOLD.get(result.status, ""), 600))
     return f"<li>{score}: {message}</li>" if message else f"<li>{score}</li>"
 
 

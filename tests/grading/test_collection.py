@@ -489,6 +489,16 @@ def test_two_people_without_a_number_are_not_mixed(tmp_path):
     assert len({student_key(e) for e in entries}) == 2
 
 
+def test_a_number_in_the_name_is_not_the_number_of_another(tmp_path):
+    people = [("Ana", 45), ("Ana 4", 5), ("Ana 45", 5), ("Ana-4", 25), ("Participante", 46)]
+    members = [(f"{name}_{number}{FILE}/t.ipynb", NOTEBOOK) for name, number in people]
+    entries = collect_zip(tmp_path, *members[:2], *members[3:])
+    assert len({student_key(e) for e in entries}) == 4
+    assert "participante-46" in {student_key(e) for e in entries}
+    first = Entry("Ana", "k", "t", b"", "45")
+    assert student_key(first) != student_key(Entry("Ana 45", "k", "t", b"", "5"))
+
+
 def graded(student, topic, points, participant=None, status="graded", key="k"):
     exercises = (ExerciseResult(f"{topic}.uno", "wrong", points, 10),)
     result = SubmissionResult(status, "", topic, exercises if status == "graded" else ())

@@ -214,7 +214,26 @@ def test_who_could_not_be_graded_gets_a_reason_and_no_grade(tmp_path):
     assert write_worksheet(works, tmp_path / "o.csv", template) == ["Luz"]
     saved = read_as_moodle((tmp_path / "o.csv").read_bytes())
     assert saved[7][0] is None and saved[8][0] == 4
-    assert "No se calificó t.ipynb: el archivo está dañado." in saved[7][1]
+    assert "Sin calificar: t.ipynb: el archivo está dañado." in saved[7][1]
+
+
+def test_a_comment_names_what_is_pending_and_no_hint_of_what_is_right(tmp_path):
+    template = sheet(tmp_path / "h.csv", [(7, "Ana", "", "")])
+    exercises = (
+        ExerciseResult("a.uno", "pending", 0, 1),
+        ExerciseResult("a.dos", "missing", 0, 1),
+        ExerciseResult("a.tres", "correct", 2, 2),
+        ExerciseResult("a.cuatro", "wrong", 1, 2, "los pesos `A` < 1"),
+    )
+    entry = Entry("Ana", "k", "t.ipynb", b"", "7")
+    work = Graded(entry, SubmissionResult("graded", "", "a", exercises))
+    write_worksheet([work], tmp_path / "o.csv", template)
+    comment = read_as_moodle((tmp_path / "o.csv").read_bytes())[7][1]
+    assert re.findall("<li>(.*?)</li>", comment) == [
+        "a.uno (0 de 1): pendiente",
+        "a.dos (0 de 1): falta",
+        "a.cuatro (1 de 2): los pesos `A` &lt; 1",
+    ]
 
 
 def test_the_total_is_over_the_topics_and_the_best_counts(tmp_path):
