@@ -47,13 +47,13 @@ _TO_ANSWER = ("missing", "pending")
 _ROLES = dict(zip(_STATES, ("value", "input", "key", "output", "weights", "hidden"), strict=True))
 _PROPERTIES = {
     "runs": "el código no llega a dar un resultado",
-    "type": "la clase del resultado",
-    "shape": "la forma del resultado",
-    "dtype": "el dtype del resultado",
-    "finite": "que los valores sean finitos",
-    "values": "los valores del resultado",
-    "inputs": "que las entradas queden intactas",
-    "gradient": "el gradiente respecto de las entradas",
+    "type": "el resultado no es de la clase pedida",
+    "shape": "el resultado no tiene la forma pedida",
+    "dtype": "el resultado no tiene el dtype pedido",
+    "finite": "hay NaN o infinitos que no deben estar, o faltan",
+    "values": "los valores del resultado no son los pedidos",
+    "inputs": "las entradas quedan modificadas",
+    "gradient": "el gradiente respecto de las entradas no es el pedido",
 }
 
 
@@ -285,7 +285,7 @@ class _Mistake:
 
     Argumentos:
         name: el del error frecuente; vacío si no se reconoció ninguno.
-        text: su pista, o la propiedad que falla.
+        text: su pista, o en qué se nota.
         found: cada estudiante y lo que obtuvo.
     """
 
@@ -425,8 +425,9 @@ def _state(result: ExerciseResult) -> str:
 
 
 def _property(result: ExerciseResult) -> str:
+    """En qué se nota el fallo."""
     name = result.property or ""
-    return _PROPERTIES.get(name) or visible(name, 40) or "otra cosa"
+    return _PROPERTIES.get(name) or f"falla {visible(name, 40) or 'otra cosa'}"
 
 
 def _file(one: Graded) -> str:

@@ -219,7 +219,7 @@ def test_a_misconception_says_how_many_and_who():
 def test_an_unrecognised_mistake_is_told_with_what_each_one_was_told():
     text = said(class_report([typical()]))
     others = text[text.index("Otros errores") :]
-    assert "la forma del resultado" in others and "La forma es (3, 4)" in others
+    assert "el resultado no tiene la forma pedida" in others and "La forma es (3, 4)" in others
     assert "el código no llega a dar un resultado" in others and "IndexError" in others
 
 
@@ -546,6 +546,9 @@ def test_the_table_is_sorted_and_filtered_without_network(visit):
     assert tab.evaluate(shown) == names and header.get_attribute("aria-sort") == "descending"
     header.get_by_role("button").press("Enter")
     assert tab.evaluate(shown) == names[::-1] and header.get_attribute("aria-sort") == "ascending"
+    tab.emulate_media(media="print")
+    assert tab.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    tab.emulate_media(media="screen")
     tab.get_by_label("Buscar por nombre").fill("nunez")
     assert tab.evaluate(shown) == ["Ángela Núñez"]
     assert tab.get_by_role("status").inner_text() == "Se muestran 1 de 3."
