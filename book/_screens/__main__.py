@@ -29,7 +29,7 @@ from tests.grading.hostile.cases import CASES, Case
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "book" / "_static" / "instructor_guide"
 COMMAND = "course grade entregas.zip --out calificado --worksheet hoja.csv"
-COLUMNS = 84
+COLUMNS = 78
 DENSITY = 2  # la de `course_site.screens`
 CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser"]
 STUDENT = "Zoë Müller"  # tiene una pista y unos puntos por partes
@@ -66,7 +66,12 @@ def grade_class(folder: Path) -> str:
     )
     if not (folder / "calificado" / "report.html").exists():
         raise RuntimeError(f"no se calificó la clase:\n{done.stdout}\n{done.stderr}")
-    return f"$ {COMMAND}\n\n{done.stdout}"
+    return "\n".join(map(_folded, ["$ " + COMMAND, "", *done.stdout.splitlines()])) + "\n"
+
+
+def _folded(line: str) -> str:
+    """Parte una línea donde la partiría una terminal de ese ancho."""
+    return "\n".join(line[i : i + COLUMNS] for i in range(0, len(line), COLUMNS))
 
 
 def page_of(folder: Path, student: str) -> Path:
@@ -88,7 +93,7 @@ def browser() -> Iterator[Callable]:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
 
         def shoot(url: str, scheme: str, width: int, top: str, bottom: str) -> bytes:
-            """Retrata de lo alto de un elemento al pie de otro, con un margen."""
+            """Retrata desde lo alto de un elemento hasta el pie de otro, con un margen."""
             page = chromium.new_page(
                 viewport={"width": width, "height": 900},
                 device_scale_factor=DENSITY,
@@ -99,7 +104,7 @@ def browser() -> Iterator[Callable]:
             first, last = (page.locator(x).first.bounding_box() for x in (top, bottom))
             y = max(0, first["y"] - 16)
             clip = {"x": 0, "y": y, "width": width}
-            clip["height"] = last["y"] + last["height"] + 16 - y
+            clip["height"] = last["y"] + last["height"] + 8 - y
             image = page.screenshot(full_page=True, clip=clip)
             page.close()
             return image
@@ -143,7 +148,7 @@ def _told(case: Case, grader: Grader, folder: Path) -> str:
     path = folder / "entrega.ipynb"
     path.unlink(missing_ok=True)
     case.write(path, {})
-    wrap = TextWrapper(92, initial_indent="   ", subsequent_indent="      ")
+    wrap = TextWrapper(COLUMNS, initial_indent="   ", subsequent_indent="      ")
     return "\n".join([case.name, *map(wrap.fill, _lines(grader.grade(path, 90125)))])
 
 

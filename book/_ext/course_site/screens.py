@@ -55,7 +55,7 @@ class Screen(Diagram):
                 f'<img class="{css}" src="{root}/{file}" alt="{html.escape(alt)}" '
                 f'width="{width}" height="{height}" loading="lazy">'
             )
-        return "".join(images)
+        return f'<div class="screen">{"".join(images)}</div>'
 
 
 def setup(app: Sphinx) -> None:
