@@ -294,6 +294,7 @@ def _written_in_place(x, positions, base):
 
 ROTARY = Exercise(
     name="palm.rotary",
+    answers=("course_lib.primitives.positions.rotary", "course_lib.primitives.positions.rotate"),
     points=2,
     reference=_rotate,
     cases=_rotate_cases,
@@ -536,6 +537,7 @@ def _with_the_sign(X):
 
 LAYOUT = Exercise(
     name="palm.layout",
+    answers=("course_lib.primitives.positions.rotary_order",),
     points=1,
     reference=_to_half,
     cases=_to_half_cases,

@@ -660,6 +660,7 @@ def _ones(t, m):
 
 MASK = Exercise(
     name="transformer_xl.mask",
+    answers=("course_lib.primitives.masks.causal_mask",),
     points=1,
     reference=_visible,
     cases=_visible_cases,

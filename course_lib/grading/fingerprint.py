@@ -8,6 +8,7 @@ ejecutar nada.
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import re
 from collections.abc import Iterable
@@ -92,7 +93,7 @@ def _mentioned(source: str) -> set[str]:
 
 def reachable_modules(modules: Iterable[str]) -> list[str]:
     """Da los módulos que se cargan al importar unos dados, con los paquetes que los contienen."""
-    graph = grimp.build_graph(PACKAGE, cache_dir=None)
+    graph = _import_graph(_package_state())
     found: set[str] = set()
     waiting = {name for module in modules for name in (module, *_packages_of(module))}
     while waiting:
@@ -102,6 +103,17 @@ def reachable_modules(modules: Iterable[str]) -> list[str]:
             imported = graph.find_modules_directly_imported_by(name)
             waiting |= {p for module in imported for p in (module, *_packages_of(module))}
     return sorted(found)
+
+
+@functools.lru_cache(maxsize=1)
+def _import_graph(state: tuple) -> grimp.ImportGraph:
+    """Construye el grafo una vez por cada estado de los archivos del paquete."""
+    return grimp.build_graph(PACKAGE, cache_dir=None)
+
+
+def _package_state() -> tuple:
+    files = sorted(_package_folder().rglob("*.py"))
+    return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
 
 
 def _packages_of(module: str) -> list[str]:

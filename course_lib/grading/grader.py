@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,12 @@ from typing import Any
 import course_lib
 from course_lib.grading.check import Verdict, check_exercise, topic_exercises
 from course_lib.grading.exercise import Exercise
-from course_lib.grading.library_view import answers_of, library_modules, write_view
+from course_lib.grading.library_view import (
+    answers_of,
+    library_modules,
+    used_inside,
+    write_view,
+)
 from course_lib.grading.remote import Peer, RemoteFunction
 from course_lib.grading.sandbox import LIBRARY, Limits, Sandbox, SandboxError, why_unavailable
 from course_lib.grading.submission import (
@@ -32,6 +36,7 @@ from course_lib.grading.submission import (
     SubmissionError,
     defining_cells,
     guess_topic,
+    needed_cells,
     read_submission,
     topic_sheet,
 )
@@ -68,6 +73,7 @@ class SubmissionResult:
         exercises: uno por ejercicio del tema, en su orden.
         broken_cells: las celdas que se detuvieron, que por sí mismas no quitan puntos.
         seconds: lo que se tardó en todo.
+        notes: para quien califica, lo que se creyó a la entrega y conviene mirar a mano.
     """
 
     status: str
@@ -76,6 +82,7 @@ class SubmissionResult:
     exercises: tuple[ExerciseResult, ...] = ()
     broken_cells: tuple[str, ...] = ()
     seconds: float = 0.0
+    notes: tuple[str, ...] = ()
 
     @property
     def points(self) -> int:
@@ -179,9 +186,11 @@ class Grader:
         if topic is None:
             message = "el cuaderno no define ninguna respuesta de los ejercicios del curso"
             return SubmissionResult("unknown", message)
-        results, broken = _Grading(self, submission, topic_sheet(topic), seed).run()
+        grading = _Grading(self, submission, topic_sheet(topic), seed)
+        results, broken = grading.run()
         seconds = time.monotonic() - start
-        return SubmissionResult("graded", "", topic, results, broken, seconds)
+        notes = tuple(grading.notes)
+        return SubmissionResult("graded", "", topic, results, broken, seconds, notes)
 
     def worker(self, sheet: Sheet, answers: tuple[str, ...]) -> Worker:
         """Abre un proceso en una caja nueva, que ve la biblioteca sin esas respuestas."""
@@ -285,11 +294,12 @@ class _Grading:
         self.lost_cells: dict[int, str] = {}
         self.broken: dict[int, str] = {}
         self.told: dict[int, str] | None = None  # sin las que solo echan de menos una respuesta
+        self.notes: list[str] = []
         self._workers = 0
         self._deadline = time.monotonic() + grader.limits.total_seconds
 
     def run(self) -> tuple[tuple[ExerciseResult, ...], tuple[str, ...]]:
-        for answers, group in _groups(self.exercises, self.sheet):
+        for answers, group in _groups(self.exercises, self.sheet, self.submission):
             self._run_group(answers, group)
             self.told = self.broken if self.told is None else self.told | self.lost_cells
         results = tuple(self.results[exercise.name] for exercise in self.exercises)
@@ -314,12 +324,13 @@ class _Grading:
     def _run_cells(self, worker: Worker) -> bool:
         """Ejecuta las celdas; si una se lleva el proceso, la próxima vez se salta."""
         self.broken = dict(self.lost_cells)
-        for index, cell in enumerate(self.submission.cells):
+        for index in needed_cells(self.submission, self.sheet):
             if index in self.lost_cells:
                 continue
             seconds = max(0.0, min(self.grader.limits.cell_seconds, self._left()))
+            source = self.submission.cells[index]
             try:
-                reply = worker.ask({"op": "cell", "source": cell}, seconds)
+                reply = worker.ask({"op": "cell", "source": source}, seconds)
             except ConversationError as error:
                 self.lost_cells[index] = self.broken[index] = _why_lost(error)
                 return False
@@ -353,7 +364,20 @@ class _Grading:
             student = RemoteFunction(worker.peer, name)
         else:
             student = decode(found.get("value"), found["tensors"])
-        return check_exercise(exercise, student, seed=self.seed)
+        verdict = check_exercise(exercise, student, seed=self.seed)
+        self._take_note(exercise, verdict, worker.peer.observed)
+        return verdict
+
+    def _take_note(self, exercise: Exercise, verdict: Verdict, observed: bool) -> None:
+        """Avisa de los puntos que dependen de algo vigilado dentro del proceso de la entrega."""
+        builtin = any(not name.startswith("course_lib.") for name in answers_of(exercise))
+        if verdict.points and self.submission.unusual and (builtin or observed):
+            what = "que no usa lo que es la respuesta" if builtin else "las operaciones que hace"
+            names = ", ".join(f"«{clean(name, 40)}»" for name in self.submission.unusual[:5])
+            self.notes.append(
+                f"{exercise.name}: {what} se vigila dentro del proceso de la entrega, que podría "
+                f"burlarlo; su código usa {names}. Míralo a mano."
+            )
 
     def _lack(self, name: str) -> str:
         """Dice por qué falta una respuesta: su celda se detuvo, o no hay ninguna."""
@@ -364,19 +388,36 @@ class _Grading:
 
 
 def _groups(
-    exercises: tuple[Exercise, ...], sheet: Sheet
-) -> Iterator[tuple[tuple[str, ...], list[Exercise]]]:
-    """Reúne los ejercicios que se pueden comprobar con la misma vista de la biblioteca."""
+    exercises: tuple[Exercise, ...], sheet: Sheet, submission: Submission
+) -> list[tuple[tuple[str, ...], list[Exercise]]]:
+    """Reúne los ejercicios que se pueden comprobar con la misma vista de la biblioteca.
+
+    Una respuesta que la entrega no nombra, y que la biblioteca no usa por dentro, falta en todas
+    las vistas: así suele bastar una.
+    """
     visible = library_modules(sheet.tools)
-    groups: dict[tuple[str, ...], list[Exercise]] = {}
-    for exercise in exercises:
-        needed = tuple(
+    inside = {
+        exercise.name: {
             name
             for name in answers_of(exercise)
             if name.rpartition(".")[0] in visible or not name.startswith("course_lib.")
-        )
-        groups.setdefault(needed, []).append(exercise)
-    yield from sorted(groups.items(), key=lambda item: len(item[0]))
+        }
+        for exercise in exercises
+    }
+    text = "\n".join(submission.cells)
+    spare = {n for names in inside.values() for n in names if _is_spare(n, sheet, text)}
+    groups: dict[tuple[str, ...], list[Exercise]] = {}
+    for exercise in exercises:
+        answers = tuple(sorted(inside[exercise.name] | spare))
+        groups.setdefault(answers, []).append(exercise)
+    return sorted(groups.items(), key=lambda item: len(item[0]))
+
+
+def _is_spare(name: str, sheet: Sheet, text: str) -> bool:
+    """Dice si una respuesta puede faltar en todos los ejercicios sin que nadie lo note."""
+    short = name.rpartition(".")[2]
+    from_library = name.startswith("course_lib.")
+    return from_library and short not in text and short not in used_inside(sheet.tools)
 
 
 def _why_lost(error: ConversationError) -> str:

@@ -33,6 +33,20 @@ def library_modules(tools: frozenset[str]) -> tuple[str, ...]:
     return tuple(n for n in reachable_modules(wanted) if not n.startswith(_HIDDEN))
 
 
+@functools.cache
+def used_inside(tools: frozenset[str]) -> frozenset[str]:
+    """Da los identificadores que usa el código de la vista, sin contar las definiciones."""
+    names: set[str] = set()
+    for path in module_files(library_modules(tools)):
+        nodes = ast.walk(ast.parse(path.read_bytes())) if path.suffix == ".py" else ()
+        for node in nodes:
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                names.add(node.id if isinstance(node, ast.Name) else node.attr)
+            elif isinstance(node, ast.alias):
+                names.add(node.name)
+    return frozenset(names)
+
+
 def write_view(folder: Path, tools: frozenset[str], answers: tuple[str, ...]) -> None:
     """Copia en una carpeta los módulos de la vista, sin las respuestas."""
     source = Path(course_lib.__file__).parent

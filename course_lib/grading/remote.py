@@ -95,7 +95,8 @@ class Peer:
         self.forget()
 
     def forget(self) -> None:
-        """Olvida las funciones que dio y los grafos que guardaba."""
+        """Olvida las funciones que dio, los grafos que guardaba y si contó operaciones."""
+        self.observed = False
         self._functions: list[Callable] = []
         self._records: list[_Record] = []
         self._served = 0
@@ -112,6 +113,7 @@ class Peer:
         tracked = wanted and torch.is_grad_enabled()
         header = {"op": "call", "target": target, "args": tree, "observe": observer is not None}
         header["requires"] = [t.requires_grad for t in tensors] if tracked else None
+        self.observed |= observer is not None
         first = len(self._records)
         reply, found = self._request(header, tensors)
         for name, size in _notes(reply) if observer is not None else ():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,11 @@ class NotebookFileError(Exception):
 
 @dataclass(frozen=True)
 class Report:
-    """El resumen de un cuaderno: sus veredictos, y las celdas que se detuvieron."""
+    """El resumen de un cuaderno: sus veredictos, las celdas que se detuvieron y los avisos."""
 
     rows: tuple[Verdict, ...]
     broken_cells: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def points(self) -> int:
@@ -102,7 +104,21 @@ def check_notebook(path: Path, *, timeout: int = 60) -> Report:
         )
     errors = {name: _error_in(notebook.cells[index]) for name, index in names.items()}
     broken = [*_broken_cells(notebook, set(names.values())), *broken]
-    return Report(tuple(_rows(names, verdicts(notebook), errors)), tuple(broken))
+    rows = tuple(_rows(names, verdicts(notebook), errors))
+    return Report(rows, tuple(broken), tuple(_notes(notebook, rows)))
+
+
+def _notes(notebook: Any, rows: tuple[Verdict, ...]) -> Iterator[str]:
+    """Avisa de lo que aquí se puede usar y al calificar no, porque es la respuesta."""
+    from course_lib.grading.check import find_exercise  # carga torch
+    from course_lib.grading.library_view import answers_of
+    from course_lib.grading.submission import answer_uses
+
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    for row in rows:
+        answers = answers_of(find_exercise(row.exercise)) if row.status == "correct" else ()
+        for name in answer_uses(cells, row.exercise, answers):
+            yield f"{row.exercise} usa «{name}», que es la respuesta: al calificar no está"
 
 
 def _checked_names(notebook: Any) -> dict[str, int]:

@@ -12,6 +12,8 @@ import functools
 import json
 import os
 import stat
+import symtable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,11 +39,26 @@ class Submission:
         cells: el texto de cada una.
         defined: los nombres que asignan fuera de una función.
         checked: los ejercicios que comprueban.
+        unusual: lo que usan que un ejercicio no necesita y que sirve para esquivar lo que se vigila
+            dentro de su proceso. No prueba nada: dice dónde mirar.
     """
 
     cells: tuple[str, ...]
     defined: frozenset[str] = field(repr=False, default=frozenset())
     checked: tuple[str, ...] = ()
+    unusual: tuple[str, ...] = ()
+
+
+_UNUSUAL = frozenset(
+    (
+        *("_C", "_decomp", "_dispatch", "_dynamo", "_prims", "_prims_common", "_python_dispatch"),
+        *("_refs", "builtins", "cffi", "compile", "concurrent", "ctypes", "delattr", "eval"),
+        *("exec", "gc", "getattr", "globals", "importlib", "inspect", "jit", "locals"),
+        *("multiprocessing", "ops", "overrides", "pickle", "scipy", "setattr", "sklearn"),
+        *("subprocess", "sys", "threading", "vars"),
+    )
+)
+_ORDINARY_DUNDERS = frozenset(("__init__", "__call__", "__name__", "__len__", "__getitem__"))
 
 
 def read_submission(content: Path | bytes) -> Submission:
@@ -67,7 +84,8 @@ def read_submission(content: Path | bytes) -> Submission:
     trees = [tree for cell in cells if (tree := _parse(cell)) is not None]
     defined = frozenset(name for tree in trees for name in _defined(tree))
     checked = tuple(n.args[0].value for t in trees for n in ast.walk(t) if is_check(n))
-    return Submission(cells, defined, checked)
+    unusual = {name for tree in trees for name in _names(tree) if _is_unusual(name)}
+    return Submission(cells, defined, checked, tuple(sorted(unusual)))
 
 
 def _read_file(path: Path) -> bytes:
@@ -135,6 +153,22 @@ def _defined(tree: ast.Module) -> list[str]:
     return names
 
 
+def _names(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.alias):
+            yield from node.name.split(".")
+        elif isinstance(node, ast.ImportFrom):
+            yield from (node.module or "").split(".")
+
+
+def _is_unusual(name: str) -> bool:
+    return name in _UNUSUAL or (name.startswith("__") and name not in _ORDINARY_DUNDERS)
+
+
 # Lo que se pide en cada tema
 
 
@@ -146,11 +180,13 @@ class Sheet:
         topic: el tema.
         names: por ejercicio, el nombre que debe tener la respuesta.
         tools: los módulos de la biblioteca que el cuaderno da.
+        given: el texto de las celdas que el cuaderno da.
     """
 
     topic: str
     names: dict[str, str]
     tools: frozenset[str]
+    given: frozenset[str] = field(repr=False, default=frozenset())
 
 
 @functools.cache
@@ -169,12 +205,102 @@ def topic_sheet(topic: str) -> Sheet:
     if missing:
         raise ValueError(f"{path}: falta la comprobación de {', '.join(missing)}.")
     imported = frozenset(imported_modules([ast.unparse(_imports_only(tree)) for tree in trees]))
-    return Sheet(topic, names, imported)
+    return Sheet(topic, names, imported, frozenset(map(_normal, cells)))
 
 
 def _imports_only(tree: ast.Module) -> ast.Module:
     found = [n for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom))]
     return ast.Module(body=found, type_ignores=[])
+
+
+def answer_uses(cells: list[str], exercise: str, answers: tuple[str, ...]) -> list[str]:
+    """Da las respuestas que nombran las celdas en que se define la solución de un ejercicio."""
+    try:
+        solution = topic_sheet(exercise.partition(".")[0]).names[exercise]
+    except (FileNotFoundError, KeyError):  # no está el proyecto entero, o no es un ejercicio suyo
+        return []
+    trees = [tree for cell in cells if (tree := _parse(cell)) is not None]
+    used = {n for tree in trees if solution in _defined(tree) for n in _names(tree)}
+    short = dict.fromkeys(name.rpartition(".")[2] for name in answers)
+    return [name for name in short if name in used and name != solution]
+
+
+def needed_cells(submission: Submission, sheet: Sheet) -> list[int]:
+    """Da las posiciones de las celdas que hay que ejecutar para comprobar los ejercicios.
+
+    Son las que escribió el estudiante y, de las que el cuaderno da y siguen como estaban, las que
+    definen o cambian algo que usan las demás: ni las demostraciones ni las gráficas.
+    """
+    cells = [_Cell.read(text) for text in submission.cells]
+    given = {i for i, text in enumerate(submission.cells) if _normal(text) in sheet.given}
+    needed = {i for i in range(len(cells)) if i not in given or cells[i] is None}
+    modules = {name for cell in cells if cell is not None for name in cell.modules}
+    wanted = set(sheet.names.values())
+    while True:
+        wanted |= {name for i in needed if cells[i] is not None for name in cells[i].used}
+        more = {
+            i
+            for i in given - needed
+            if not wanted.isdisjoint(cells[i].defined)
+            or not (wanted - modules).isdisjoint(cells[i].touched)  # sin `torch.manual_seed(0)`
+        }
+        if not more:
+            return sorted(needed)
+        needed |= more
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """Los nombres globales que una celda usa, define, podría cambiar e importa."""
+
+    used: frozenset[str]
+    defined: frozenset[str]
+    touched: frozenset[str]
+    modules: frozenset[str]
+
+    @classmethod
+    def read(cls, text: str) -> _Cell | None:
+        tree = _parse(text)
+        try:
+            return None if tree is None else cls._from(tree)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # se analiza, y no compila
+            return None
+
+    @classmethod
+    def _from(cls, tree: ast.Module) -> _Cell:
+        scopes = symtable.symtable(ast.unparse(tree), "cell", "exec")
+        symbols = scopes.get_symbols()
+        modules = {symbol.get_name() for symbol in symbols if symbol.is_imported()}
+        defined = {symbol.get_name() for symbol in symbols if symbol.is_assigned()} | modules
+        names = (_global_uses(scopes), defined, _touched(tree), modules)
+        return cls(*map(frozenset, names))
+
+
+def _global_uses(scope: symtable.SymbolTable) -> Iterator[str]:
+    for symbol in scope.get_symbols():
+        if symbol.is_referenced() and (scope.get_type() == "module" or symbol.is_global()):
+            yield symbol.get_name()
+    for child in scope.get_children():
+        yield from _global_uses(child)
+
+
+def _touched(tree: ast.Module) -> Iterator[str]:
+    """Los nombres de los objetos en que se escribe, o de los que se llama a un método sin más."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+            yield _root(node)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            yield _root(node.value.func) if isinstance(node.value.func, ast.Attribute) else ""
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _normal(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
 def exercises_folder() -> Path:

@@ -1,5 +1,13 @@
 """El proceso que ejecuta al estudiante; nada de lo que contesta es de fiar.
 
+Lo que es la respuesta de un ejercicio no se puede usar. Lo de la biblioteca no está: la vista se
+escribe sin ello. Lo de torch está, y aquí se rechaza: se quita de su módulo, y `_Refusal` ve a
+quien lo llame por otro nombre (`torch._C`, `torch.ops`, una capa de `torch.nn`, una copia). Todo
+ocurre en un proceso que el estudiante gobierna, así que quien se empeñe puede desactivarlo: con
+código compilado por `torch.jit`, con otro hilo, con `ctypes` o con otro paquete que traiga lo
+mismo. Lo mismo vale para las operaciones que anota `Recorder`. `Submission.unusual` dice quién usa
+algo así, y el resultado lo avisa a quien califica; no es una prueba en ningún sentido.
+
 Una plantilla importa torch una sola vez y no ejecuta código de nadie. Por cada entrega se divide:
 el hijo entra en su caja (`sandbox.join`), ejecuta las celdas con el intérprete de IPython, sin
 núcleo, y contesta peticiones: ejecutar una celda, decir qué hay en un nombre, y las de `Peer`. Lo
@@ -8,6 +16,7 @@ que imprime se descarta. La referencia y los casos de los ejercicios no existen 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.abc
 import json
@@ -17,11 +26,14 @@ import shutil
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
+from torch.overrides import TorchFunctionMode
 
 import course_lib
 import course_lib.grading
@@ -58,6 +70,21 @@ def template(descriptor: int) -> None:
         for each in descriptors:
             os.close(each)
     shutil.rmtree(os.environ["HOME"], ignore_errors=True)
+    time.sleep(_LOOK_EVERY)
+    _end_boxes(os.environ["HOME"])
+
+
+def _end_boxes(folder: str) -> None:
+    """Termina las cajas a medio hacer de un calificador que murió.
+
+    Si bubblewrap muere entre que crea el proceso de la caja y le da permiso para empezar, ese
+    proceso espera para siempre; se le conoce por la vista de la biblioteca que iba a montar.
+    """
+    for process in psutil.process_iter(["name", "cmdline"]):
+        mounts = any(text.startswith(folder) for text in process.info["cmdline"] or ())
+        if process.info["name"] == "bwrap" and mounts:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
 
 
 def _wait_for_order(orders: socket.socket, grader: int) -> bool:
@@ -106,6 +133,8 @@ class _Worker:
         _show_only(library)
         for name in blocked:
             _block(name)
+        if blocked:
+            _Refusal(blocked).__enter__()  # hasta que el proceso termina
         self._shell = _new_shell()
         self._execute = self._shell.run_cell
         self._channel = channel
@@ -201,6 +230,20 @@ def _block(name: str) -> None:
     """Pone en el lugar de una función una que explica que es la respuesta."""
     module, _, attribute = name.rpartition(".")
     setattr(sys.modules[module], attribute, _refusal(attribute))
+
+
+class _Refusal(TorchFunctionMode):
+    """Rechaza unas funciones de torch, las llame quien las llame, en este hilo."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__()
+        self._names = frozenset(name.rpartition(".")[2] for name in names)
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None):
+        name = getattr(func, "__name__", "").partition(".")[0]  # «f», o «f.default» en torch.ops
+        if name in self._names:
+            raise ImportError(answer_message(name))
+        return func(*args, **(kwargs or {}))
 
 
 def _refusal(name: str) -> Callable:

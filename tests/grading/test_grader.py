@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,18 +18,25 @@ from course_lib.grading.sandbox import SandboxError
 from course_lib.grading.submission import (
     exercises_folder,
     guess_topic,
+    needed_cells,
     read_submission,
     topic_sheet,
 )
 from tests.grading.hostile.cases import CHECKS, HARD, IMPORTS, SOFT, TIES, WRONG, notebook
 
 ROOT = exercises_folder().parent
-TOPICS = ("attention", "self_attention", "transformer_xl")
+TOPICS = sorted(path.stem for path in (ROOT / "exercises").glob("*.ipynb"))
 
 
 @pytest.fixture(scope="module")
 def grader(sandbox_here):
     with Grader() as grader:
+        yield grader
+
+
+@pytest.fixture(scope="module")
+def without_sandbox():
+    with Grader(sandboxed=False) as grader:
         yield grader
 
 
@@ -43,12 +51,16 @@ def by_name(result):
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_a_solution_has_every_point_and_an_untouched_notebook_is_pending(topic, grader):
+@pytest.mark.parametrize("which", ["grader", "without_sandbox"])
+def test_a_solution_has_every_point_and_an_untouched_notebook_is_pending(topic, which, request):
+    grader = request.getfixturevalue(which)
     solved = grader.grade(ROOT / "solutions" / f"{topic}.ipynb", 11)
     assert solved.topic == topic
-    assert solved.points == solved.max_points, [e for e in solved.exercises if not e.points]
+    assert solved.points == solved.max_points > 0, [e for e in solved.exercises if not e.points]
+    assert (solved.broken_cells, solved.notes) == ((), ())
     blank = grader.grade(ROOT / "exercises" / f"{topic}.ipynb", 11)
     assert {e.status for e in blank.exercises} == {"pending"}
+    assert (blank.topic, blank.points, blank.broken_cells) == (topic, 0, ())
 
 
 def test_a_misconception_has_its_hint_and_a_broken_function_its_line(grader, tmp_path):
@@ -76,23 +88,110 @@ def test_the_inputs_depend_on_the_seed(grader, tmp_path):
     assert told[0] == told[1] != told[2]
 
 
-@pytest.mark.parametrize(
-    ("topic", "exercise", "cells"),
-    [
-        (
-            "self_attention",
-            "weights",
-            "from course_lib.primitives.attention import attention_weights as weights",
-        ),
-        ("tokenization", "cosine", "def cosine(X, Y):\n    return torch.cosine_similarity(X, Y)"),
-    ],
-)
-def test_what_is_the_answer_cannot_be_used(topic, exercise, cells, grader, tmp_path):
-    name = topic_sheet(topic).names[f"{topic}.{exercise}"]
-    cells = cells.replace("def cosine", f"def {name}")
-    result = grader.grade(submit(tmp_path, cells), 5, topic=topic)
+PRIMITIVES = "course_lib.primitives"
+FORBIDDEN = {
+    "self_attention.weights": f"from {PRIMITIVES}.attention import attention_weights as weights",
+    "bert.best_span": "from course_lib.models.bert import best_spans as best_span",
+    "palm.layout": f"""
+from {PRIMITIVES}.positions import rotary_order
+def to_halves(W, num_heads):
+    return torch.cat([head[rotary_order(len(head))] for head in W.chunk(num_heads)])
+""",
+    "palm.rotary": f"""
+from {PRIMITIVES}.positions import rotary
+def rotate_by_position(x, positions, base):
+    return rotary(x, positions, base=base)
+""",
+    "key_value_store.look_up_all": f"""
+from {PRIMITIVES}.attention import attention, attention_weights
+def look_up_all(Q, K, V):
+    return attention(Q, K, V), attention_weights(Q, K)
+""",
+    "transformer_xl.mask": f"""
+from {PRIMITIVES}.masks import causal_mask
+def visible(length, memory_length):
+    return causal_mask(length, memory_length + length)
+""",
+    "universal_transformer.step_encodings": f"""
+from {PRIMITIVES}.positions import step_positions
+def step_encodings(length, num_steps, d_model):
+    rows = [step_positions(length, d_model, n, start=1) for n in range(1, num_steps + 1)]
+    return torch.stack(rows)
+""",
+}
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_what_is_the_answer_cannot_be_used(name, grader, tmp_path):
+    topic, _, exercise = name.partition(".")
+    result = grader.grade(submit(tmp_path, FORBIDDEN[name]), 5, topic=topic)
     answer = by_name(result)[exercise]
-    assert answer.points == 0 and "es la respuesta de este ejercicio" in answer.message
+    assert answer.points == 0, "la función de la biblioteca da los puntos"
+    assert "es la respuesta de este ejercicio" in answer.message, answer.message
+
+
+def test_an_answer_of_one_exercise_serves_in_another(grader, tmp_path):
+    """Quien gira con `rotary` en su sitio no lo pierde porque sea la respuesta de otro."""
+    solved = json.loads((ROOT / "solutions" / "palm.ipynb").read_text())
+    solved["cells"].append(notebook([FORBIDDEN["palm.rotary"]])["cells"][0])
+    result = by_name(grader.grade(json.dumps(solved).encode(), 5))
+    assert {name for name, e in result.items() if e.points < e.max_points} == {"rotary"}
+
+
+COSINE = {
+    "la función": "def cosine(X, Y): return F.cosine_similarity(X[:, None], Y, dim=-1)",
+    "torch._C": "def cosine(X, Y): "
+    "return torch._C._VariableFunctions.cosine_similarity(X[:, None], Y, -1, 1e-8)",
+    "torch.ops": "def cosine(X, Y): return torch.ops.aten.cosine_similarity(X[:, None], Y, -1)",
+    "la capa": "layer = torch.nn.CosineSimilarity(-1)\n"
+    "def cosine(X, Y): return layer(X[:, None], Y)",
+    "una copia": "copy = torch.ops.aten.cosine_similarity.default\n"
+    "def cosine(X, Y): return copy(X[:, None], Y, -1)",
+    "getattr": "def cosine(X, Y): "
+    "return getattr(torch, 'cosine' + '_similarity')(X[:, None], Y, dim=-1)",
+    "exec": "exec('from torch import cosine_' + 'similarity as f')\n"
+    "def cosine(X, Y): return f(X[:, None], Y, -1)",
+}
+
+
+@pytest.mark.parametrize("way", COSINE)
+def test_a_builtin_that_is_the_answer_is_refused_by_any_name(way, grader, tmp_path):
+    code = f"import torch.nn.functional as F\n{COSINE[way]}"
+    answer = by_name(grader.grade(submit(tmp_path, code), 5, topic="tokenization"))["cosine"]
+    assert answer.points == 0
+    assert "es la respuesta de este ejercicio" in answer.message, answer.message
+
+
+OFF = """
+def cosine(X, Y):
+    with torch._C.DisableTorchFunction():
+        return torch.ops.aten.cosine_similarity(X[:, None], Y, -1)
+"""
+OWN = "def cosine(X, Y): return (X @ Y.T) / (X.norm(dim=-1)[:, None] * Y.norm(dim=-1))"
+
+
+def test_who_might_evade_what_is_watched_is_named_for_a_person(grader, tmp_path):
+    """Dentro de su proceso, el estudiante puede con todo: lo honesto es decir dónde mirar."""
+    result = grader.grade(submit(tmp_path, OFF), 5, topic="tokenization")
+    assert by_name(result)["cosine"].points == 1, "si ya se impide, que lo diga la documentación"
+    (note,) = result.notes
+    assert "tokenization.cosine" in note and "«_C»" in note and "a mano" in note
+    honest = grader.grade(submit(tmp_path, OWN), 5, topic="tokenization")
+    assert by_name(honest)["cosine"].points == 1 and honest.notes == ()
+
+
+def test_operations_counted_by_the_worker_are_named_too(grader, tmp_path):
+    forged = """
+import sys
+from torch.utils._python_dispatch import _disable_current_modes
+def stacked_projection(X, W_q, W_k, W_v):
+    first = X @ W_q
+    with _disable_current_modes():
+        return first, X @ W_k, X @ W_v
+"""
+    result = grader.grade(submit(tmp_path, forged), 5, topic="key_value_store")
+    points = by_name(result)["stacked_projection"].points
+    assert points == 0 or any("las operaciones que hace" in note for note in result.notes)
 
 
 def test_one_call_is_enough(sandbox_here, tmp_path):
@@ -202,6 +301,33 @@ def test_the_topic_is_recognised_even_without_checks(tmp_path):
     path = tmp_path / "x.ipynb"
     path.write_text(json.dumps(solved))
     assert guess_topic(read_submission(path)) == "translator"
+
+
+def test_only_the_cells_that_matter_are_executed(tmp_path):
+    """Las demostraciones del cuaderno que nadie cambió no cuestan tiempo ni se rompen."""
+    given = [
+        "import math",
+        "scale = [1]",
+        "print('demo')\nx = 1",
+        "scale.append(2)",
+        "scale[0] = 3",
+    ]
+    given += ["def helper(): return math.pi", "def f(x): ...", "unused = helper()"]
+    sheet = replace(topic_sheet("attention"), names={"a.f": "f"}, given=frozenset(given))
+
+    def needed(*own):
+        submission = read_submission(json.dumps(notebook([*given, *own])).encode())
+        return {submission.cells[i] for i in needed_cells(submission, sheet)}
+
+    assert needed() == {given[6]}
+    assert needed("def f(x): return helper()") == {given[0], given[5], given[6]} | {
+        "def f(x): return helper()"
+    }
+    uses = "def f(x):\n    return [y for y in scale]"
+    assert needed(uses) == {given[1], given[3], given[4], given[6], uses}
+    local = "def f(x):\n    scale = helper = 1\n    return scale"
+    assert needed(local) == {given[6], local}
+    assert needed("scale = (", "nonlocal x") == {given[6], "scale = (", "nonlocal x"}
 
 
 def test_the_answers_are_the_reference_and_what_is_declared():
