@@ -140,6 +140,8 @@ def check(
             console.print(text, markup=False, highlight=False, soft_wrap=True)
     for cell in report.broken_cells:
         console.print(f"Se detuvo la {cell}", markup=False, highlight=False, style="yellow")
+    for note in report.notes:
+        console.print(f"Aviso: {note}", markup=False, highlight=False, style="yellow")
     console.print(f"Total: {report.points} de {report.max_points} puntos", highlight=False)
     if report.has_faults:
         raise typer.Exit(1)

@@ -121,6 +121,7 @@ def _encodings_own(scale):
 
 STEP_ENCODINGS = Exercise(
     name="universal_transformer.step_encodings",
+    answers=("course_lib.primitives.positions.step_positions",),
     points=1,
     reference=_encodings,
     cases=_encodings_cases,
