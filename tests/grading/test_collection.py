@@ -86,6 +86,12 @@ def test_a_folder_per_student_keeps_every_notebook_of_each(tmp_path):
     assert reasons(collect(tmp_path)) == {"carla": "la entrega no tiene ningún archivo"}
 
 
+def test_a_zip_in_a_folder_is_of_the_student_who_names_it(tmp_path):
+    (tmp_path / "ana.zip").write_bytes(zip_bytes(("a/t.ipynb", NOTEBOOK), ("u.ipynb", NOTEBOOK)))
+    found = [(e.student, e.source) for e in collect(tmp_path)]
+    assert found == [("ana", "ana.zip/a/t.ipynb"), ("ana", "ana.zip/u.ipynb")]
+
+
 @pytest.mark.parametrize("root", ["", "submitted"])
 def test_nbgrader_folders_name_the_student_before_the_assignment(tmp_path, root):
     for student in ("ana", "beto"):

@@ -275,7 +275,7 @@ def test_a_team_is_found_by_its_name_and_never_by_its_number(tmp_path):
         "Identificador,Nombre completo,Estado,Grupo,Calificación,Calificación máxima,"
         "Última modificación (calificación),Comentarios de retroalimentación\n"
         "Participante 57,Otra Persona,Enviado,Equipo Azul,,14,-,\n"
-        "Participante 58,Ana,Enviado,Equipo_Rojo,,14,-,\n"
+        "Participante 58,Ana_María,Enviado,Equipo_Rojo,,14,-,\n"
         "Participante 59,Eva,Enviado,Equipo_Rojo,,14,-,\n"
     )
     (tmp_path / "h.csv").write_text(text, "utf-8")
