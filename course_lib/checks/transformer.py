@@ -1515,80 +1515,81 @@ PARAMETERS = Exercise(
         Misconception(
             "one_attention",
             3_152_384,
-            "son los del bloque del codificador; el del decodificador tiene una atención más, y "
+            "es el total del bloque del codificador; el del decodificador tiene una atención más, y "
             "una norma más",
         ),
         Misconception(
             "one_attention_three_norms",
             3_153_408,
-            "contaste una sola atención: el decodificador tiene dos, con parámetros distintos",
+            "es el total con una sola atención: el decodificador tiene dos, con parámetros distintos",
         ),
         Misconception(
             "two_norms",
             4_203_008,
-            "falta una norma: hay una por subcapa, y las subcapas son tres",
+            "es el total con una norma de menos: hay una por subcapa, y las subcapas son tres",
         ),
         Misconception(
             "no_norms",
             4_200_960,
-            "faltan las normas: cada una tiene una ganancia y un sesgo por coordenada",
+            "es el total sin las normas: cada una tiene una ganancia y un sesgo por coordenada",
         ),
         Misconception(
             "norms_without_bias",
             4_202_496,
-            "contaste una sola cifra por coordenada en cada norma: tienen ganancia y también sesgo",
+            "es el total con una sola cifra por coordenada en cada norma: tienen ganancia y también "
+            "sesgo",
         ),
         Misconception(
             "no_biases",
             4_197_376,
-            "faltan los sesgos de las capas lineales: uno por cada salida",
+            "es el total sin los sesgos de las capas lineales: hay uno por cada salida",
         ),
         Misconception(
             "no_network_biases",
             4_201_472,
-            "faltan los sesgos de la red prealimentada: uno por cada salida de cada capa",
+            "es el total sin los sesgos de la red prealimentada: hay uno por cada salida de cada capa",
         ),
         Misconception(
             "no_attention_biases",
             4_199_936,
-            "faltan los sesgos de las atenciones: uno por cada salida de cada proyección",
+            "es el total sin los sesgos de las atenciones: hay uno por cada salida de cada "
+            "proyección",
         ),
         Misconception(
             "one_norm",
             4_201_984,
-            "contaste una sola norma: hay una por subcapa, y las subcapas son tres",
+            "es el total con una sola norma: hay una por subcapa, y las subcapas son tres",
         ),
         Misconception(
             "with_embedding",
             23_148_032,
-            "sumaste la tabla de incrustaciones: se pide solo un bloque",
+            "es el total con la tabla de incrustaciones: se pide solo un bloque",
         ),
         Misconception(
             "nothing_but_matrices",
             4_194_304,
-            "contaste solo las matrices: faltan los sesgos y las normas",
+            "es el total de las matrices solas: faltan los sesgos y las normas",
         ),
         Misconception(
             "no_output_matrix",
             3_678_720,
-            "a cada atención le falta la matriz de salida W_h: las proyecciones son cuatro",
+            "es el total sin la matriz de salida W_h de cada atención: las proyecciones son cuatro",
         ),
         Misconception(
             "multiplied_by_heads",
             18_912_768,
-            "multiplicaste por el número de cabezas: se reparten el ancho, así que las ocho "
+            "es el total con ocho veces cada atención: las cabezas se reparten el ancho, así que las ocho "
             "juntas caben en las mismas matrices que una sola",
         ),
         Misconception(
             "square_network",
             2_629_632,
-            "tomaste la red prealimentada por dos matrices de 512 × 512; su capa de en medio mide "
-            "d_ff",
+            "es el total con una red prealimentada de 512 × 512; su capa de en medio mide d_ff",
         ),
         Misconception(
             "half_network",
             3_154_944,
-            "contaste una sola de las dos matrices de la red prealimentada",
+            "es el total con una sola de las dos matrices de la red prealimentada",
         ),
         Misconception(
             "six_blocks",
