@@ -216,8 +216,13 @@ def grade(
     except (ClassRunError, CollectionError, SandboxError, WorksheetError) as error:
         print_error(str(error))
         raise typer.Exit(2) from None
+    except OSError as error:
+        print_error(f"No se pudo leer o escribir un archivo: {error.strerror or error}.")
+        raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        print_error("Interrumpido. Lo calificado está guardado: repite la orden y sigue ahí.")
+        print_error(
+            "Interrumpido. Lo calificado está guardado: repite la orden y sigue donde quedó."
+        )
         raise typer.Exit(1) from None
     if any(one.result.status != "graded" for one in graded):
         raise typer.Exit(1)
@@ -287,10 +292,10 @@ def _print_summary(graded: list, published: object) -> None:
     console = Console()
     console.print(_class_table(graded))
     for one in graded:
-        if one.result.status != "graded":
-            who = f"{clean(one.entry.student, 60)} ({clean(one.entry.source, 80)})"
-            text = f"❌ {who}: {clean(one.result.message, 300)}"
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
+        who = f"{clean(one.entry.student, 60)} ({clean(one.entry.source, 80)})"
+        told = [] if one.result.status == "graded" else [f"❌ {who}: {one.result.message}"]
+        for text in (*told, *(f"⚠️ {who}: {note}" for note in one.result.notes)):
+            console.print(clean(text, 500), markup=False, highlight=False, soft_wrap=True)
     if published.missing:
         names = ", ".join(clean(name, 60) for name in published.missing)
         text = f"Sin lugar en la hoja o en el ZIP de Moodle: {names}"

@@ -1,6 +1,9 @@
 """El comando `course`: qué dice y con qué código termina (0, hecho; 1, un fallo; 2, mal uso)."""
 
 import json
+import sys
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import nbformat
 import pytest
@@ -8,6 +11,8 @@ from typer.testing import CliRunner
 
 from course_lib import doctor
 from course_lib.cli import app
+from course_lib.grading import class_run, lanes
+from course_lib.grading.grader import ExerciseResult, SubmissionResult
 
 ENGLISH = (
     "Usage",
@@ -40,7 +45,7 @@ def student_notebook(path, *cells):
 # Ayuda y mal uso, en español
 
 
-@pytest.mark.parametrize("command", [[], ["regenerate"], ["check"], ["doctor"]])
+@pytest.mark.parametrize("command", [[], ["regenerate"], ["check"], ["grade"], ["doctor"]])
 def test_the_help_is_in_spanish(command):
     result = run(*command, "--help")
     assert result.exit_code == 0
@@ -59,6 +64,10 @@ def test_the_help_is_in_spanish(command):
         (["check", "a", "--timeout", "x"], "El valor de «--timeout» no es válido"),
         (["check", "a", "--timeout", "0"], "El valor de «--timeout» no es válido"),
         (["regenerate", "nothing"], "No hay un tema «nothing»."),
+        (["grade"], "Falta ENTREGAS."),
+        (["grade", "a"], "Falta --out."),
+        (["grade", "a", "--out", "b", "--topic", "nothing"], "No hay un tema «nothing»."),
+        (["grade", "a", "--out", "b", "--workers", "0"], "El valor de «--workers» no es válido"),
     ],
 )
 def test_wrong_usage_ends_with_two(arguments, message):
@@ -186,6 +195,114 @@ def test_check_explains_what_is_not_a_file(tmp_path):
     assert "No existe el archivo" in run("check", tmp_path / "a.ipynb").stderr
     result = run("check", tmp_path)
     assert result.exit_code == 2 and "es una carpeta" in result.stderr
+
+
+# grade
+
+
+@pytest.fixture
+def fake_grader(monkeypatch):
+    """Califica en un hilo y sin ejecutar nada: la mitad de los puntos, y un nombre con trampa."""
+    monkeypatch.setattr(class_run, "why_unavailable", str)
+    monkeypatch.setattr(class_run, "ProcessLane", ThreadLane)
+    monkeypatch.setattr(class_run, "grade_task", half_right)
+
+
+class ThreadLane(lanes.ProcessLane):
+    def _open(self):
+        self._executor = ThreadPoolExecutor(1)
+
+    def close(self):
+        self._executor.shutdown()
+
+
+def half_right(content, order):
+    if b"bad" in content:
+        return SubmissionResult("unreadable", "está dañado\x1b]0;x\x07").as_data()
+    right = ExerciseResult("attention.soft_argmax", "correct", 1, 1)
+    wrong = ExerciseResult("attention.hard_argmax", "wrong", 0, 1, "falla la forma")
+    notes = ("usa torch.jit\x1b[2J",)
+    return SubmissionResult("graded", "", "attention", (right, wrong), notes=notes).as_data()
+
+
+def deliver(folder, **contents):
+    folder.mkdir(exist_ok=True)
+    for name, content in contents.items():
+        (folder / f"{name}.ipynb").write_text(content)
+    return folder
+
+
+def test_grade_writes_everything_and_says_where(fake_grader, tmp_path):
+    out = tmp_path / "out"
+    result = run("grade", deliver(tmp_path / "class", ana="{}", luis="{ }"), "--out", out)
+    assert result.exit_code == 0, result.output
+    for name in ("report.html", "grades.csv", "feedback"):
+        assert str(out / name) in result.stdout.replace("\n", "") and (out / name).exists()
+    assert "1.0 de 2" in result.stdout
+    assert len(list((out / "feedback").glob("*.html"))) == 2
+    assert not (out / "moodle_feedback.zip").exists(), "nadie vino de Moodle"
+    again = run("grade", tmp_path / "class", "--out", out)
+    assert again.exit_code == 0 and again.stdout == result.stdout
+
+
+def test_grade_for_moodle_writes_what_is_uploaded(fake_grader, tmp_path):
+    bundle, out = tmp_path / "entregas.zip", tmp_path / "out"
+    with zipfile.ZipFile(bundle, "w") as file:
+        file.writestr("Ana Núñez_101_assignsubmission_file/tarea.ipynb", "{}")
+    result = run("grade", bundle, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "101" in (out / "moodle_worksheet.csv").read_text("utf-8-sig")
+    with zipfile.ZipFile(out / "moodle_feedback.zip") as file:
+        assert [name.split("/")[0] for name in file.namelist()] == [
+            "Ana Núñez_101_assignsubmission_file_"
+        ]
+    assert str(out / "moodle_feedback.zip") in result.stdout.replace("\n", "")
+
+
+def test_grade_ends_with_one_and_no_escape_reaches_the_terminal(fake_grader, tmp_path):
+    folder = deliver(tmp_path / "class", ana="{}", **{"e\x1b[31mva": "bad"})
+    result = run("grade", folder, "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "está dañado" in result.stdout and "usa torch.jit" in result.stdout
+    assert "\x1b" not in result.output and "\x07" not in result.output
+
+
+def test_grade_without_a_sandbox_refuses_naming_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setattr(class_run, "why_unavailable", lambda: "Falta bubblewrap: apt-get …")
+    folder = deliver(tmp_path / "class", ana="{}")
+    result = run("grade", folder, "--out", tmp_path / "out")
+    assert result.exit_code == 2 and "Falta bubblewrap: apt-get …" in result.stderr
+    assert "--unsafe-no-sandbox" in result.stderr and "usar la red" in result.stderr
+    assert not (tmp_path / "out").exists(), "no se escribe nada"
+
+
+def test_grade_unsafe_says_what_is_lost(fake_grader, monkeypatch, tmp_path):
+    monkeypatch.setattr(class_run, "why_unavailable", lambda: "Falta bubblewrap")
+    folder = deliver(tmp_path / "class", ana="{}")
+    result = run("grade", folder, "--out", tmp_path / "out", "--unsafe-no-sandbox")
+    assert result.exit_code == 0 and "corre con tus permisos" in result.stderr
+
+
+def test_grade_refuses_a_folder_of_other_things_in_use_or_a_wrong_sheet(fake_grader, tmp_path):
+    folder, out = deliver(tmp_path / "class", ana="{}"), tmp_path / "out"
+    other = run("grade", folder, "--out", folder)
+    assert other.exit_code == 2 and "ya tiene otras cosas" in other.stderr
+    with class_run.ClassFolder(out):
+        busy = run("grade", folder, "--out", out)
+    assert busy.exit_code == 2 and "Otro proceso está calificando" in busy.stderr
+    sheet = tmp_path / "hoja.csv"
+    sheet.write_text("a,b\n1,2\n")
+    wrong = run("grade", folder, "--out", out, "--worksheet", sheet)
+    assert wrong.exit_code == 2 and "no es la hoja de calificaciones" in wrong.stderr
+    missing = run("grade", tmp_path / "nothing", "--out", out)
+    assert missing.exit_code == 2 and "nothing" in missing.stderr
+
+
+def test_grade_without_distributed_says_how_to_get_it(fake_grader, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    folder = deliver(tmp_path / "class", ana="{}")
+    result = run("grade", folder, "--out", tmp_path / "out", "--cluster", "tcp://x:1")
+    assert result.exit_code == 2 and "pip install 'course_lib[cluster]'" in result.stderr
 
 
 # doctor

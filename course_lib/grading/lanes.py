@@ -56,7 +56,7 @@ class ProcessLane:
             return self._submit(task, *arguments)
 
     def _submit(self, task: Callable, *arguments: Any) -> Future:
-        with _interruptions_held():  # el proceso nace sin atender Ctrl-C: decide quien lo creó
+        with _interruptions_held():  # interrumpe quien lo creó, no la terminal
             return self._executor.submit(task, *arguments)
 
     def renew(self) -> None:

@@ -22,8 +22,8 @@ from course_lib.grading.submission import exercises_folder, read_submission, top
 from course_lib.grading.wire import clean
 
 OTHER_VERSION = (
-    "el proceso que califica tiene otra versión del curso; actualízala en todas las máquinas y "
-    "reinicia sus procesos"
+    "el proceso que califica tiene otra versión del curso, o cambió mientras se calificaba: deja "
+    "la misma en todas las máquinas, reinicia sus procesos y repite la orden"
 )
 
 

@@ -21,6 +21,7 @@ from course_lib.grading.collection import Entry
 from course_lib.grading.grader import SubmissionResult
 from course_lib.grading.sandbox import SandboxError
 from course_lib.grading.task import Order, course_version, failed, grade_task, result_from_data
+from course_lib.grading.worker import _end_boxes
 from tests.grading.hostile.cases import HARD, IMPORTS, SOFT, TIES, notebook
 
 RIGHT, BLANK = [IMPORTS, SOFT, HARD, TIES], [IMPORTS, HARD]
@@ -282,6 +283,14 @@ def test_whoever_dies_takes_the_graders_and_the_next_run_goes_on(sandbox_here, t
     assert (out / "report.html").exists() and (out / "grades.csv").exists()
 
 
+def wait_until(condition):
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("no ocurrió en un minuto")
+
+
 def start_grading(folder, out):
     command = [sys.executable, "-m", "course_lib.cli", "grade", str(folder), "--out", str(out)]
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
@@ -293,6 +302,24 @@ def wait_for_results(run, out, count):
     while len(stored(out)) < count:
         assert run.poll() is None, run.communicate()[1]
         time.sleep(0.02)
+
+
+def test_a_box_half_made_ends_with_its_grader_alone(sandbox_here, tmp_path):
+    """Lo que deja bubblewrap si muere entre crear el proceso de la caja y dejarlo empezar."""
+    boxes = []
+    for name in ("dead", "alive"):
+        (tmp_path / name / "library0").mkdir(parents=True)
+        mount = ["--ro-bind", str(tmp_path / name / "library0"), "/mnt"]
+        boxes.append(subprocess.Popen(["bwrap", "--ro-bind", "/", "/", *mount, "sleep", "600"]))
+    try:
+        wait_until(lambda: all(psutil.Process(box.pid).children() for box in boxes))
+        _end_boxes(str(tmp_path / "dead"))
+        assert boxes[0].wait(timeout=60) != 0 and boxes[1].poll() is None
+    finally:
+        for box in boxes:
+            for process in everything_under(psutil.Process(box.pid)) if box.poll() is None else ():
+                process.kill()
+            box.wait()
 
 
 # La tarea
