@@ -1515,13 +1515,14 @@ PARAMETERS = Exercise(
         Misconception(
             "one_attention",
             3_152_384,
-            "es el total del bloque del codificador; el del decodificador tiene una atención más, y "
-            "una norma más",
+            "es el total del bloque del codificador; el del decodificador tiene una atención más, "
+            "y una norma más",
         ),
         Misconception(
             "one_attention_three_norms",
             3_153_408,
-            "es el total con una sola atención: el decodificador tiene dos, con parámetros distintos",
+            "es el total con una sola atención: el decodificador tiene dos, con parámetros "
+            "distintos",
         ),
         Misconception(
             "two_norms",
@@ -1536,8 +1537,8 @@ PARAMETERS = Exercise(
         Misconception(
             "norms_without_bias",
             4_202_496,
-            "es el total con una sola cifra por coordenada en cada norma: tienen ganancia y también "
-            "sesgo",
+            "es el total con una sola cifra por coordenada en cada norma: tienen ganancia y "
+            "también sesgo",
         ),
         Misconception(
             "no_biases",
@@ -1547,7 +1548,8 @@ PARAMETERS = Exercise(
         Misconception(
             "no_network_biases",
             4_201_472,
-            "es el total sin los sesgos de la red prealimentada: hay uno por cada salida de cada capa",
+            "es el total sin los sesgos de la red prealimentada: hay uno por cada salida de cada "
+            "capa",
         ),
         Misconception(
             "no_attention_biases",
@@ -1578,8 +1580,8 @@ PARAMETERS = Exercise(
         Misconception(
             "multiplied_by_heads",
             18_912_768,
-            "es el total con ocho veces cada atención: las cabezas se reparten el ancho, así que las ocho "
-            "juntas caben en las mismas matrices que una sola",
+            "es el total con ocho veces cada atención: las cabezas se reparten el ancho, así que "
+            "las ocho juntas caben en las mismas matrices que una sola",
         ),
         Misconception(
             "square_network",
