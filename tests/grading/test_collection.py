@@ -215,6 +215,7 @@ def test_other_files_beside_the_notebook_are_left_out(tmp_path):
 
 def test_system_files_are_ignored(tmp_path):
     members = [
+        ("__MACOSX/", b""),
         ("__MACOSX/A_1" + FILE + "/._t.ipynb", b"x"),
         ("A_1" + FILE + "/._t.ipynb", b"x"),
         ("A_1" + FILE + "/.ipynb_checkpoints/t-checkpoint.ipynb", NOTEBOOK),
