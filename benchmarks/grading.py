@@ -41,7 +41,7 @@ def run(device: str) -> list[dict]:
         rows = one_submission(grader)
     rows.append(whole_class(f"grade_class, {PROCESSES} procesos", workers=PROCESSES))
     if distributed := peer("distributed"):
-        options = {"n_workers": PROCESSES, "threads_per_worker": 1, "dashboard_address": None}
+        options = {"n_workers": PROCESSES, "threads_per_worker": 1, "dashboard_address": ":0"}
         with distributed.LocalCluster(processes=True, **options) as cluster:
             name = f"grade_class, Dask con {PROCESSES} procesos"
             rows.append(whole_class(name, cluster=cluster.scheduler_address))
