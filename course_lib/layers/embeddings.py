@@ -96,7 +96,9 @@ class InputEmbedding(nn.Module):
         """
         require_ids("token_ids", token_ids, self.table.num_embeddings)
         places = position_rows(token_ids.shape, start, self.max_length)
-        x = self.table(token_ids) * self.factor
+        x = self.table(token_ids)
+        if self.factor != 1:
+            x = x * self.factor
         if self.positions is not None:
             x = x + self.position_table[places]
         return self.dropout(x)

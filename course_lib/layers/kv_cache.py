@@ -48,6 +48,11 @@ class KeyValueCache:
         """Los valores, `[batch, heads, length, d_k]`."""
         return self._written()[1]
 
+    @property
+    def pair(self) -> tuple[Heads, Heads]:
+        """Claves y valores."""
+        return self._written().unbind()
+
     @classmethod
     def reserved(
         cls, like: Tensor, batch: int, heads: int, capacity: int, d_k: int
@@ -107,6 +112,8 @@ class KeyValueCache:
 
     def _require_like(self, K, V):
         expected = K.shape if self.storage is None else self.storage.tensor.shape[1:]
+        if K.shape == V.shape == (*expected[:2], K.shape[2], *expected[3:]):
+            return
         for name, X in (("K", K), ("V", V)):
             same = X.shape[:2] == expected[:2] and X.shape[3:] == expected[3:]
             if not same or X.shape != K.shape:

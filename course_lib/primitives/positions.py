@@ -1,5 +1,6 @@
 """Codificaciones posicionales: dónde está cada elemento de un conjunto que tiene orden."""
 
+import functools
 from typing import Literal
 
 import torch
@@ -150,11 +151,8 @@ def rotary_table(
         El par (cosenos, senos), cada uno `[..., t, d]`.
     """
     _require_rotary(d, layout)
-    fine = torch.float32 if positions.device.type == "mps" else torch.float64
-    exponents = torch.arange(0, d, 2, dtype=fine, device=positions.device) / d
-    angles = positions[..., None].to(fine) / base**exponents
-    cosines, sines = angles.cos().to(dtype or fine), angles.sin().to(dtype or fine)
-    return _join(cosines, cosines, layout), _join(-sines, sines, layout)
+    angles = positions[..., None] / _periods(d, base, layout, positions.device)
+    return angles.cos().to(dtype or angles.dtype), angles.sin().to(dtype or angles.dtype)
 
 
 def rotate(
@@ -190,11 +188,17 @@ def rotary_order(d: int, *, to: Layout = "half") -> Int[Tensor, " d"]:
     return halves if to == "half" else halves.argsort()
 
 
-def _join(first: Tensor, second: Tensor, layout: Layout) -> Tensor:
-    """Pone cada pareja donde dice la disposición."""
+@functools.lru_cache
+def _periods(d: int, base: float, layout: Layout, device: torch.device) -> Float[Tensor, " d"]:
+    """Cuántas posiciones tarda cada columna en girar un radián; la primera de cada par, al revés.
+
+    Con el signo en el ángulo basta: cos(−θ) = cos θ y sin(−θ) = −sin θ.
+    """
+    fine = torch.float32 if device.type == "mps" else torch.float64
+    periods = base ** (torch.arange(0, d, 2, dtype=fine, device=device) / d)
     if layout == "half":
-        return torch.cat((first, second), -1)
-    return torch.stack((first, second), -1).flatten(-2)
+        return torch.cat((-periods, periods))
+    return torch.stack((-periods, periods), -1).flatten()
 
 
 def _require_rotary(d: int, layout: Layout) -> None:

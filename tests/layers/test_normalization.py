@@ -6,7 +6,14 @@ from torch import nn
 from torch.testing import assert_close
 
 from course_lib.layers.blocks import Encoder
-from course_lib.layers.normalization import NORMS, PLACEMENTS, Residual, RMSNorm, make_norm
+from course_lib.layers.normalization import (
+    NORMS,
+    PLACEMENTS,
+    Residual,
+    RMSNorm,
+    make_dropout,
+    make_norm,
+)
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
@@ -133,3 +140,14 @@ def test_bad_options_are_explained(as_user, make, message):
 def test_a_vector_of_another_width_is_not_stretched(as_user):
     with pytest.raises(ValueError, match="se esperaba un ancho de 4 y llegó la forma"):
         RMSNorm(4)(torch.ones(2, 1))
+
+
+@pytest.mark.parametrize(("dropout", "training"), [(0.0, True), (0.5, False)])
+def test_dropout_that_drops_nothing_costs_nothing(dropout, training):
+    x = torch.ones(200)
+    assert make_dropout(dropout).train(training)(x) is x
+
+
+def test_dropout_drops_only_while_training():
+    y = make_dropout(0.5)(torch.ones(2000))
+    assert set(y.tolist()) == {0.0, 2.0}

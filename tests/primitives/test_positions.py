@@ -186,3 +186,14 @@ def test_a_rotation_needs_pairs_of_columns(as_user, call, d):
 def test_an_unknown_layout_is_explained(as_user):
     with pytest.raises(ValueError, match="'half', 'interleaved' y llegó 'mitad'"):
         rotary(torch.ones(2, 4), torch.arange(2), layout="mitad")
+
+
+def test_a_table_first_asked_without_gradient_serves_to_train_later():
+    base = 12_345.0  # una que nadie más pide: la tabla de periodos se guarda
+    with torch.inference_mode():
+        expected = rotary(torch.ones(1, 3, 4), torch.arange(3), base=base)
+    x = torch.ones(1, 3, 4, requires_grad=True)
+    y = rotary(x, torch.arange(3), base=base)
+    y.square().sum().backward()
+    assert_close(y.detach(), expected.clone())
+    assert_close(x.grad, 2 * x.detach())  # girar no cambia la norma
