@@ -96,7 +96,7 @@ class MultiQueryAttention(nn.Module):
         Q, K, V = self.project(X, rotation)
         cache = past.append(K, V)
         if past.length:
-            K, V = cache.K, cache.V
+            K, V = cache.pair
         H, A = self.attend(Q, K, V, mask, need_weights)
         H = self.W_h(H.transpose(1, 2).flatten(2))
         return (H, cache, A) if need_weights else (H, cache)

@@ -15,7 +15,7 @@ from course_lib.layers.arguments import (
     require_rows,
     require_sizes,
 )
-from course_lib.layers.dense import Dense, dense
+from course_lib.layers.dense import Dense, dense, store_by_columns
 from course_lib.layers.embeddings import InputEmbedding
 from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.layers.multi_query_attention import head_width
@@ -246,6 +246,18 @@ class PaLM(nn.Module):
         table = self.embedding.table if self.config.tied else self.output
         return dense(h * self.config.output_scale, table.weight)
 
+    def store_by_columns(self) -> "PaLM":
+        """Guarda por columnas sus matrices: conviene antes de escribir una sola secuencia.
+
+        Son los mismos números en otro orden de la memoria (`layers.dense.store_by_columns`).
+
+        Devuelve:
+            El mismo modelo.
+        """
+        matrices = [layer.weight for layer in self.modules() if isinstance(layer, Dense)]
+        store_by_columns(*matrices, *([self.embedding.table.weight] if self.config.tied else []))
+        return self
+
     def num_parameters(self, *, norm_scales: bool = True) -> int:
         """Cuántos parámetros hay; con norm_scales=False, solo las matrices.
 
@@ -265,7 +277,7 @@ class PaLM(nn.Module):
             x, longer, *A = block(x, past, need_weights=need_weights, **seen)
             layers.append(longer)
             weights += A
-        return self.norm(x), replace(cache, layers=tuple(layers)), weights
+        return self.norm(x), PaLMCache(tuple(layers), cache.padding), weights
 
     def _rotation(self, positions, x):
         """Los giros, los mismos en todos los bloques y en todas las cabezas."""

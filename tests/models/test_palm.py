@@ -294,3 +294,14 @@ def test_training_lowers_the_loss_and_learns_every_matrix():
         losses.append(loss.item())
     assert losses[-1] < 0.3 * losses[0]
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in palm.parameters())
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_storing_by_columns_changes_no_logit(tied):
+    palm, token_ids = model(tied=tied), tokens(5, batch=1)
+    expected, _ = palm(token_ids)
+    assert palm.store_by_columns() is palm
+    assert not palm.blocks[0].attention.W_h.weight.is_contiguous(), "sigue guardada por filas"
+    found, cache = palm.step(token_ids[:, :4])
+    assert_close(palm.step(token_ids[:, 4:], cache)[0], expected[:, -1:], **EXACT)
+    assert_close(found, expected[:, 3:4], **EXACT)
