@@ -9,7 +9,7 @@ hay). **Mutantes**: los que dejan de pasar, de la solución con un cambio.
 **Parejas**: soluciones con dos de esos cambios a la vez. Reciben la pista de uno de los dos
 (**propia**), la propiedad que falla y nada más (**neutra**), o la pista de otro error que da
 lo mismo que ellas con diez semillas más (**mismo efecto**). **Falsa** es la de un error que no
-cometen.
+cometen, con un cambio o con dos.
 
 Con `python -m benchmarks.hints TEMA…` se miden solo esos temas. Lo que ya se midió y no ha cambiado
 desde entonces no se repite.
@@ -53,10 +53,12 @@ def measure(topics: list[str], processes: int = 1) -> list[dict[str, Any]]:
     missing = [name for name in names if kept(name, keys) is None]
     with _progress() as progress:
         task = progress.add_task("", total=len(names), completed=len(names) - len(missing))
-        for name, numbers in _each(missing, processes):
-            record = {"key": keys[name.partition(".")[0]], "numbers": numbers}
+        for name, numbers, faults in _each(missing, processes):
+            record = {"key": keys[name.partition(".")[0]], "numbers": numbers, "faults": faults}
             write_atomically(KEPT / f"{name}.json", json.dumps(record).encode())
             progress.update(task, advance=1, description=name)
+            for fault in faults:
+                progress.console.print(f"{name}: {fault}", markup=False)
     return [kept(name, keys) for name in names]
 
 
@@ -65,7 +67,7 @@ def _progress() -> Progress:
     return Progress(*columns, TimeRemainingColumn())
 
 
-def _each(names: list[str], processes: int) -> Iterator[tuple[str, dict[str, int]]]:
+def _each(names: list[str], processes: int) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
     if processes == 1:
         yield from map(numbers_of, names)
         return
@@ -91,35 +93,41 @@ def kept(name: str, keys: dict[str, str]) -> dict[str, int] | None:
     return record["numbers"] if record.get("key") == keys[name.partition(".")[0]] else None
 
 
-def numbers_of(name: str) -> tuple[str, dict[str, Any]]:
-    """Juzga todo lo que se promete de un ejercicio."""
+def numbers_of(name: str) -> tuple[str, dict[str, Any], list[str]]:
+    """Juzga todo lo que se promete de un ejercicio: los números, y lo que no se cumple."""
     exercise = find_exercise(name)
     solution = next(s for s in read_solutions([exercise.topic]) if s.name == name)
     with torch.enable_grad(), each_runs_once(exercise):
         diagnoses = diagnose(exercise, SEEDS)
+        reference = failures(exercise, exercise.reference, SEEDS)
         students = alternatives(exercise) | in_general(exercise, solution.student())
-        passed = [len(SEEDS) - len(failures(exercise, s, SEEDS)) for s in students.values()]
+        failed = {style: failures(exercise, each, SEEDS) for style, each in students.items()}
         made = mutations(exercise, solution)
         pairs = find_pairs(made)
-        reference = len(SEEDS) - len(failures(exercise, exercise.reference, SEEDS))
-    return name, {
+    faults = [*diagnoses.passed, *diagnoses.unnamed, *diagnoses.confused, *reference]
+    faults += [(style, *each) for style, found in failed.items() for each in found]
+    faults += [("vive", each) for mutation in made for each in mutation.alive]
+    untrue = [each for mutation in made for each in mutation.false] + pairs.false
+    faults += [("pista falsa", *each) for each in untrue]
+    faults += [("mismo efecto", *each) for each in pairs.same]
+    numbers = {
         "exercise": name,
         "misconceptions": len(exercise.misconceptions),
         "judged": diagnoses.tried,
         "caught": diagnoses.caught,
         "seeds": len(SEEDS),
-        "reference": reference,
-        "correct_judged": len(students) * len(SEEDS),
-        "correct_passed": sum(passed),
-        "correct": len(students),
+        "reference": len(SEEDS) - len(reference),
+        "correct": len(students) * len(SEEDS),
+        "correct_passed": (len(students) * len(SEEDS)) - sum(map(len, failed.values())),
         "mutants": sum(m.tried for m in made),
         "killed": sum(m.tried - len(m.alive) for m in made),
         "pairs": pairs.tried,
         "own": pairs.own,
         "neutral": pairs.neutral,
         "same": len(pairs.same),
-        "false": len(pairs.false),
+        "false": len(untrue),
     }
+    return name, numbers, [" · ".join(map(str, fault)) for fault in faults]
 
 
 def total(found: list[dict[str, Any]]) -> dict[str, Any]:
@@ -137,7 +145,7 @@ def row_of(numbers: dict[str, Any]) -> dict[str, Any]:
         "reconocidos": f"{n['caught']} / {n['judged']}",
         "sin la suya": n["judged"] - n["caught"],
         "referencia": f"{n['reference']} / {n['seeds']}",
-        "correctas": f"{n['correct_passed']} / {n['correct_judged']}",
+        "correctas": f"{n['correct_passed']} / {n['correct']}",
         "mutantes": f"{n['killed']} / {n['mutants']}",
         "parejas": n["pairs"],
         "propia": n["own"],

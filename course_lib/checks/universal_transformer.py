@@ -547,10 +547,12 @@ def _mixture_cases(rng):
     exact[:, 1] = torch.tensor([0.5, 0.25, 0.5, 0.25])
     exact[:, 3] = torch.tensor([0.25, 0.5, 0.25, 0.5])
     near = torch.cat((draw(1, 0.991, 0.999), draw(3, 0.3, 0.6)))
+    usual = draw(6, 0.15, 0.5)
+    usual[:, 0], usual[:, 1] = 0.45, 0.18  # una para en el tercero; otra, en el último
     return [
         (_randn(rng, len(p), 5, 3), p, epsilon)
         for p, epsilon in (
-            (draw(6, 0.15, 0.5), 0.01),
+            (usual, 0.01),
             (exact, 0.25),
             (draw(4, 0.02, 0.2), 0.01),
             (near, 0.01),
@@ -819,6 +821,7 @@ def _adaptive_cases(rng):
         usual,
         draw(1, 4, 3, 0.5, -2.5, 2, 0.01),  # nadie llega
         draw(1, 3, 2, 0.0, 0.0, 2, 0.5),  # p = 0.5 en todas: justo 1 − ε
+        draw(1, 3, 2, 0.2, 0.3, 3, 0.1),  # llegan entre dos pasos, y ninguno llega solo
     ]
 
 

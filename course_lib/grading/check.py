@@ -417,9 +417,25 @@ def _match(
     for misconception in exercise.misconceptions if candidates is None else candidates:
         wrong = run(exercise, misconception.implementation, cases)
         alike = _all_same(exercise, outcomes, wrong, misconception.raises)
-        if alike and not _all_same(exercise, wrong, expected):
+        if alike and _distinguishes(exercise, outcomes, wrong, expected):
             return misconception
     return None
+
+
+def _distinguishes(
+    exercise: Exercise, outcomes: list[Outcome], wrong: list[Outcome], expected: list[Outcome]
+) -> bool:
+    """Dice si lo que coincide señala ese error: un valor equivocado, o detenerse igual.
+
+    Otro error puede detenerse con la misma excepción: si no hay más que eso, el mensaje decide.
+    """
+    if any(
+        other.failure is None and not _same(exercise, other, target, None)
+        for other, target in zip(wrong, expected, strict=True)
+    ):
+        return True
+    stops = [(a.failure, b.failure) for a, b in zip(outcomes, wrong, strict=True) if b.failure]
+    return bool(stops) and all(a.message == b.message for a, b in stops)
 
 
 def _match_inputs(

@@ -206,17 +206,19 @@ class Comparison:
     def _float_tensor_faults(
         self, actual: torch.Tensor, expected: torch.Tensor, where: str
     ) -> list[Fault]:
+        limit = self.tolerance
+        if limit is None:
+            limit = _TOLERANCES.get(expected.dtype, 1e-2)
+        close = torch.isclose(actual, expected.double(), rtol=limit, atol=limit, equal_nan=True)
+        if bool(close.all()):
+            return []
         for predicate, what in ((torch.isnan, "NaN"), (torch.isinf, "infinitos")):
             found, wanted = predicate(actual), predicate(expected)
             if bool((found & ~wanted).any()):
                 return [Fault("finite", f"{where}hay valores {what} donde no deberían estar")]
             if bool((wanted & ~found).any()):
                 return [Fault("finite", f"{where}faltan valores {what} donde deberían estar")]
-        limit = self.tolerance
-        if limit is None:
-            limit = _TOLERANCES.get(expected.dtype, 1e-2)
-        close = torch.isclose(actual, expected.double(), rtol=limit, atol=limit, equal_nan=True)
-        return [] if bool(close.all()) else [_values_fault(where)]
+        return [_values_fault(where)]
 
     def _float_faults(self, actual: float | int, expected: float | int, where: str) -> list[Fault]:
         limit = 1e-5 if self.tolerance is None else self.tolerance

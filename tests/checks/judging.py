@@ -129,6 +129,14 @@ def first_fault(exercise: Exercise, student, seeds: Iterable[int]) -> Verdict:
     return verdict
 
 
+def keeps_its_hint(exercise: Exercise, student, verdict: Verdict) -> bool:
+    """Si con otras semillas recibe la misma pista: hace lo que ella dice, y no por casualidad."""
+    return verdict.misconception is None or all(
+        check_exercise(exercise, student, seed=seed).misconception == verdict.misconception
+        for seed in WITNESS_SEEDS
+    )
+
+
 @dataclass(frozen=True)
 class Mistake:
     """Un mutante que se nota: su cambio y la pista que recibe, si recibe alguna."""
@@ -139,7 +147,10 @@ class Mistake:
 
 @dataclass
 class Mutation:
-    """Los mutantes de una celda de la solución: los probados, los que viven y las pistas."""
+    """Los mutantes de una celda: los probados, los que viven y sus pistas.
+
+    `false`: los que reciben la pista de un error que no cometen.
+    """
 
     exercise: Exercise
     solution: Solution
@@ -147,6 +158,7 @@ class Mutation:
     tried: int = 0
     alive: list[str] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
+    false: list[tuple] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.code = self.solution.cells[self.index]
@@ -161,13 +173,17 @@ class Mutation:
             self.tried += 1
             try:
                 with deadline(SECONDS), contextlib.redirect_stdout(io.StringIO()):
-                    verdict = first_fault(self.exercise, self.student(change), MUTANT_SEEDS)
+                    student = self.student(change)
+                    verdict = first_fault(self.exercise, student, MUTANT_SEEDS)
+                    is_steady = keeps_its_hint(self.exercise, student, verdict)
             except Exception:  # el mutante no llega a definirse: también se nota
                 continue
             if verdict.status == "correct":
                 self.alive.append(describe(self.code, change))
             elif "TimeoutError" not in verdict.message:  # el que no termina no hace pareja
                 self.mistakes.append(Mistake(change, verdict.misconception))
+                if not is_steady:
+                    self.false.append((verdict.misconception, describe(self.code, change)))
 
 
 def mutations(exercise: Exercise, solution: Solution) -> list[Mutation]:
@@ -221,12 +237,8 @@ def _classify(mutation, pair, student, verdict, own, found: Pairs) -> None:
         found.own += 1
     else:
         told = [describe(mutation.code, change) for change in pair]
+        alike = keeps_its_hint(mutation.exercise, student, verdict)
         record = (verdict.misconception, verdict.property, *told)
-        alike = all(
-            check_exercise(mutation.exercise, student, seed=seed).misconception
-            == verdict.misconception
-            for seed in WITNESS_SEEDS
-        )
         (found.same if alike else found.false).append(record)
 
 

@@ -48,6 +48,7 @@ def test_the_mutants_of_the_solution_are_killed(solution):
     assert tried > 0
     assert unexcused == []
     assert sorted(set(excused) - set(alive)) == [], "la lista de equivalentes tiene de más"
+    assert [each for m in made for each in m.false] == [], "la pista acusa de un error que no está"
     assert pairs.false == [], "con dos errores a la vez, la pista acusa de otro que no está"
 
 

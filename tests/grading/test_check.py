@@ -232,6 +232,8 @@ def test_a_misconception_within_tolerance_of_the_reference_explains_nothing():
 def test_a_declared_exception_is_a_misconception():
     assert verdict(lambda s, b: s.view(-1, 7), FLATTENED).misconception == "view"
     assert verdict(lambda s, b: s.nothing, FLATTENED).misconception is None
+    elsewhere = verdict(lambda s, b: s.view(-1, 11), FLATTENED)
+    assert elsewhere.misconception is None, "se detiene con la misma excepción, por otra causa"
 
 
 def test_an_undeclared_exception_is_not():
