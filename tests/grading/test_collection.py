@@ -171,6 +171,7 @@ def test_files_and_online_text_of_one_person_are_together(tmp_path):
         ("Ana_4" + FILE + "/tarea.rar", b"Rar!"),
     )
     found = {e.participant: e.content for e in entries}
+    assert len(entries) == 4, "el texto en línea no es otra persona"
     assert found == {
         "1": NOTEBOOK,
         "2": "la entrega es un texto escrito en la página de la tarea, sin ningún cuaderno",
@@ -504,6 +505,12 @@ def test_a_number_in_the_name_is_not_the_number_of_another(tmp_path):
     assert "participante-46" in {student_key(e) for e in entries}
     first = Entry("Ana", "k", "t", b"", "45")
     assert student_key(first) != student_key(Entry("Ana 45", "k", "t", b"", "5"))
+
+
+def test_names_without_latin_letters_have_their_own_keys(tmp_path):
+    entries = collect_zip(tmp_path, ("李/t.ipynb", NOTEBOOK), ("王/t.ipynb", NOTEBOOK))
+    assert len({e.key for e in entries}) == len({student_key(e) for e in entries}) == 2
+    assert all(e.key.startswith("estudiante-t-") for e in entries)
 
 
 def graded(student, topic, points, participant=None, status="graded", key="k"):
