@@ -28,7 +28,7 @@ def html_cell(text: str) -> str:
     """Escapa un texto ajeno para el HTML que va en una celda, sin fórmulas ni etiquetas."""
     return _FORMULAS.sub(
         lambda found: found[1] + re.sub(r"\S", lambda sign: f"&#{ord(sign[0])};", found[2]),
-        html.escape(text).replace("\\", "&#92;"),
+        html.escape(text),
     )
 
 
