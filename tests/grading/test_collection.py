@@ -181,12 +181,9 @@ def test_files_and_online_text_of_one_person_are_together(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["cp437", "cp1252", "cp850", "utf-8"])
-@pytest.mark.parametrize("name", ["José Núñez", "Íñigo Güell", "María Ibáñez"])
+@pytest.mark.parametrize("name", ["José Núñez", "Inés Güell", "María Ibáñez"])
 def test_names_without_the_utf8_flag_keep_their_accents(tmp_path, name, encoding):
-    try:
-        raw = f"{name}_1{FILE}/acción.ipynb".encode(encoding)
-    except UnicodeEncodeError:
-        pytest.skip(f"{encoding} no tiene alguna de esas letras")
+    raw = f"{name}_1{FILE}/acción.ipynb".encode(encoding)
     path = write_zip(tmp_path / "m.zip", [("@" * len(raw), NOTEBOOK)])
     path.write_bytes(path.read_bytes().replace(b"@" * len(raw), raw))
     entry = only(collect(path))
