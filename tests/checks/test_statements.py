@@ -1,0 +1,87 @@
+"""Enunciado, función por completar, solución y comprobación dicen lo mismo."""
+
+import ast
+import inspect
+import json
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from course_lib.grading.check import draw_cases, find_exercise, topic_exercises
+from course_lib.grading.fingerprint import parse_cell
+from course_lib.grading.notebooks import topics_in
+from course_lib.grading.plain_data import copy_inputs
+from tests.checks.solutions import ROOT, read_solutions
+
+NUMBERS = ("", "un", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez")
+NUMBERS += ("once", "doce", "trece", "catorce")
+TITLE = re.compile(r"^## Ejercicio (\d+) · (.+) \((\d+) puntos?\)$", re.M)
+
+pytestmark = pytest.mark.usefixtures("as_user")
+every_topic = pytest.mark.parametrize("topic", topics_in(ROOT))
+every_solution = pytest.mark.parametrize(
+    "solution", read_solutions(), ids=lambda solution: solution.name
+)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Lo que el cuaderno de ejercicios pide: número, puntos, texto y función por completar."""
+
+    number: int
+    points: int
+    text: str
+    stub: ast.FunctionDef | None
+
+
+def read_statements(topic: str) -> tuple[str, dict[str, Statement]]:
+    """La presentación de un tema y, por ejercicio, su enunciado."""
+    notebook = json.loads((ROOT / "exercises" / f"{topic}.ipynb").read_text("utf-8"))
+    opening, statements, text, stub = "", {}, "", None
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] != "code":
+            is_title = TITLE.search(source)
+            opening = opening or source
+            text, stub = (source, None) if is_title else (f"{text}\n{source}", stub)
+            continue
+        tree = parse_cell(source)
+        functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
+        checked = re.match(r'check\("([\w.]+)", (\w+)\)', source)
+        if checked and (title := TITLE.search(text)):
+            named = stub if stub is not None and stub.name == checked[2] else None
+            statements[checked[1]] = Statement(int(title[1]), int(title[3]), text, named)
+        stub = functions[-1] if functions else stub
+    return opening, statements
+
+
+@every_topic
+def test_numbers_and_points_are_those_declared(topic):
+    opening, statements = read_statements(topic)
+    declared = {exercise.name: exercise.points for exercise in topic_exercises(topic)}
+    assert {name: s.points for name, s in statements.items()} == declared
+    assert [s.number for s in statements.values()] == list(range(1, len(declared) + 1))
+    said = re.search(r"(\w+) ejercicios .*?(\d+)\s+puntos", opening, re.S)
+    assert (said[1].lower(), int(said[2])) == (NUMBERS[len(declared)], sum(declared.values()))
+
+
+@every_solution
+def test_the_function_takes_what_the_check_gives(solution):
+    exercise = find_exercise(solution.name)
+    if exercise.is_question:
+        return
+    _, statements = read_statements(exercise.topic)
+    stub = statements[solution.name].stub
+    student = solution.student()
+    assert stub is not None and stub.name == student.__name__, "otra función que la comprobada"
+    arguments = [argument.arg for argument in stub.args.args]
+    assert arguments == list(inspect.signature(student).parameters)
+    given = []
+
+    def spy(*inputs):
+        given.append(len(inputs))
+        return student(*inputs)
+
+    exercise.call(spy, *copy_inputs(draw_cases(exercise, 0)[0]))
+    assert set(given) == {len(arguments)}, "la comprobación da otro número de argumentos"
