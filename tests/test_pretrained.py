@@ -148,6 +148,12 @@ def test_a_tensor_that_nobody_asked_for_is_named(tmp_path):
         ({"tie_projs": [True, True]}, "«tie_projs» vale"),
         ({"mem_len": None}, "falta «mem_len»"),
         ({"model_type": "bert"}, "«model_type» vale 'bert'"),
+        ({"d_model": "doce"}, "«d_model»: se esperaba un entero y llegó 'doce'"),
+        ({"n_head": True}, "«n_head»: se esperaba un entero y llegó True"),
+        ({"dropout": "0.1"}, "«dropout»: se esperaba un número y llegó '0.1'"),
+        ({"same_length": 1}, "«same_length»: se esperaba true o false y llegó 1"),
+        ({"cutoffs": 5}, "«cutoffs»: se esperaba una lista de enteros y llegó 5"),
+        ({"cutoffs": ["5"]}, "«cutoffs»: se esperaba una lista de enteros"),
     ],
 )
 def test_what_the_course_lacks_is_refused(tmp_path, changes, message):

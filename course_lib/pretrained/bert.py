@@ -216,26 +216,27 @@ def _choose(source: PretrainedFolder, head: type[nn.Module] | None) -> type[nn.M
 
 
 def _declared(source: PretrainedFolder) -> str | None:
-    return next(iter(source.config.get("architectures") or []), None)
+    names = source.config.get("architectures")
+    first = names[0] if isinstance(names, list) and names else None
+    return first if isinstance(first, str) else None
 
 
 def _config(source: PretrainedFolder) -> BertConfig:
     _require_supported(source)
-    optional = source.config.get
     return BertConfig(
-        vocab_size=source.setting("vocab_size"),
-        d_model=source.setting("hidden_size"),
-        num_heads=source.setting("num_attention_heads"),
-        num_layers=source.setting("num_hidden_layers"),
-        d_ff=source.setting("intermediate_size"),
-        max_length=source.setting("max_position_embeddings"),
-        num_segments=source.setting("type_vocab_size"),
-        dropout=source.setting("hidden_dropout_prob"),
-        attention_dropout=source.setting("attention_probs_dropout_prob"),
-        head_dropout=optional("classifier_dropout"),
+        vocab_size=source.setting("vocab_size", kind=int),
+        d_model=source.setting("hidden_size", kind=int),
+        num_heads=source.setting("num_attention_heads", kind=int),
+        num_layers=source.setting("num_hidden_layers", kind=int),
+        d_ff=source.setting("intermediate_size", kind=int),
+        max_length=source.setting("max_position_embeddings", kind=int),
+        num_segments=source.setting("type_vocab_size", kind=int),
+        dropout=source.setting("hidden_dropout_prob", kind=float),
+        attention_dropout=source.setting("attention_probs_dropout_prob", kind=float),
+        head_dropout=source.optional("classifier_dropout", None, float),
         activation=source.setting("hidden_act", "gelu", "relu"),
-        eps=optional("layer_norm_eps", 1e-12),
-        pad_id=optional("pad_token_id") or 0,
+        eps=source.optional("layer_norm_eps", 1e-12, float),
+        pad_id=source.optional("pad_token_id", 0, int),
     )
 
 
@@ -263,7 +264,9 @@ def _options(source: PretrainedFolder, Model: type[nn.Module]) -> dict:
         return {"next_sentence": declared or _has(source, "cls.seq_relationship.")}
     if Model in (BertForSequenceClassification, BertForTokenClassification):
         labels = source.config.get("id2label")
-        return {"num_classes": len(labels) if labels else source.config.get("num_labels", 2)}
+        if isinstance(labels, dict) and labels:
+            return {"num_classes": len(labels)}
+        return {"num_classes": source.optional("num_labels", 2, int)}
     return {}
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+KINDS = {int: "un entero", float: "un número", bool: "true o false", list: "una lista de enteros"}
 
 
 class PretrainedFolder:
@@ -45,19 +46,30 @@ class PretrainedFolder:
         self.tensors = self._read_tensors()
         self.taken: set[str] = set()
 
-    def setting(self, name: str, *supported: Any) -> Any:
-        """Da un valor de la configuración y, si hay lista de los que se admiten, lo exige.
+    def setting(self, name: str, *supported: Any, kind: type | None = None) -> Any:
+        """Da un valor de la configuración; exige su tipo y que se admita, si se dicen.
+
+        Argumentos:
+            name: cómo se llama.
+            supported: los valores que se admiten; si no hay ninguno, todos.
+            kind: int, float, bool o list (de enteros).
 
         Errores:
-            ValueError: si falta o no se admite; lo nombra.
+            ValueError: si falta, no es de ese tipo o no se admite; lo nombra.
         """
         if name not in self.config:
             raise ValueError(f"{CONFIG}: falta «{name}», que hace falta para armar el modelo.")
         value = self.config[name]
+        if kind and not _is(value, kind):
+            raise ValueError(f"{CONFIG}: «{name}»: se esperaba {KINDS[kind]} y llegó {value!r}.")
         if supported and value not in supported:
             options = ", ".join(map(repr, supported))
             raise ValueError(f"{CONFIG}: «{name}» vale {value!r} y el curso solo admite {options}.")
         return value
+
+    def optional(self, name: str, default: Any, kind: type) -> Any:
+        """Como `setting`, pero si no está o es null da el valor de siempre."""
+        return default if self.config.get(name) is None else self.setting(name, kind=kind)
 
     def take(self, name: str, *shape: int) -> Tensor:
         """Da el tensor que lleva ese nombre.
@@ -146,3 +158,12 @@ def _tensors(file):
 def _is_entry(item: tuple[Any, Any]) -> bool:
     name, tensor = item
     return isinstance(name, str) and isinstance(tensor, Tensor)
+
+
+def _is(value, kind):
+    """El tipo de un valor de JSON: true no es un entero, y un entero sí es un número."""
+    if kind is list:
+        return isinstance(value, list) and all(_is(each, int) for each in value)
+    if isinstance(value, bool) or kind is bool:
+        return isinstance(value, bool) and kind is bool
+    return isinstance(value, (int, float) if kind is float else kind)

@@ -64,37 +64,41 @@ def _config(source):
     for name, value in OPTIONAL.items():
         if name in source.config:
             source.setting(name, value)
-    if source.setting("d_head") * source.setting("n_head") != source.setting("d_model"):
-        source.setting("d_head", source.setting("d_model") // source.setting("n_head"))
-    clamp_length = source.setting("clamp_len")
+    if source.setting("d_head", kind=int) * source.setting("n_head", kind=int) != source.setting(
+        "d_model", kind=int
+    ):
+        source.setting(
+            "d_head", source.setting("d_model", kind=int) // source.setting("n_head", kind=int)
+        )
+    clamp_length = source.setting("clamp_len", kind=int)
     return TransformerXLConfig(
-        vocab_size=source.setting("vocab_size"),
-        d_model=source.setting("d_model"),
-        num_heads=source.setting("n_head"),
-        num_layers=source.setting("n_layer"),
-        d_ff=source.setting("d_inner"),
-        memory_length=source.setting("mem_len"),
-        dropout=source.setting("dropout"),
-        inner_dropout=source.setting("dropout"),
-        attention_dropout=source.setting("dropatt"),
+        vocab_size=source.setting("vocab_size", kind=int),
+        d_model=source.setting("d_model", kind=int),
+        num_heads=source.setting("n_head", kind=int),
+        num_layers=source.setting("n_layer", kind=int),
+        d_ff=source.setting("d_inner", kind=int),
+        memory_length=source.setting("mem_len", kind=int),
+        dropout=source.setting("dropout", kind=float),
+        inner_dropout=source.setting("dropout", kind=float),
+        attention_dropout=source.setting("dropatt", kind=float),
         clamp_length=clamp_length if clamp_length > 0 else None,
-        same_length=source.setting("same_length"),
-        tie_biases=not source.setting("untie_r"),
-        placement="pre" if source.setting("pre_lnorm") else "post",
+        same_length=source.setting("same_length", kind=bool),
+        tie_biases=not source.setting("untie_r", kind=bool),
+        placement="pre" if source.setting("pre_lnorm", kind=bool) else "post",
         final_norm=False,
-        eps=source.setting("layer_norm_epsilon"),
-        cutoffs=tuple(source.setting("cutoffs")),
-        div_val=source.setting("div_val"),
-        d_embed=source.setting("d_embed"),
+        eps=source.setting("layer_norm_epsilon", kind=float),
+        cutoffs=tuple(source.setting("cutoffs", kind=list)),
+        div_val=source.setting("div_val", kind=int),
+        d_embed=source.setting("d_embed", kind=int),
         tie_projections=_tied_projections(source),
     )
 
 
 def _tied_projections(source):
     """Las de la cabecera nunca se comparten; las demás, todas o ninguna."""
-    tails = len(source.setting("cutoffs"))
+    tails = len(source.setting("cutoffs", kind=list))
     if "tie_projs" not in source.config:
-        return source.setting("proj_share_all_but_first")
+        return source.setting("proj_share_all_but_first", kind=bool)
     options = ([False] + [True] * tails, [False] * (tails + 1))
     return source.setting("tie_projs", *options)[-1]
 

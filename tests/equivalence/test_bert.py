@@ -432,6 +432,21 @@ def test_what_the_course_lacks_is_named(folder, name, value):
         load_bert(saved.save(**{name: value}))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("hidden_size", "768", "un entero"),
+        ("num_hidden_layers", 2.0, "un entero"),
+        ("hidden_dropout_prob", "0.1", "un número"),
+        ("layer_norm_eps", [1e-12], "un número"),
+        ("pad_token_id", "0", "un entero"),
+    ],
+)
+def test_a_setting_of_another_kind_is_named(folder, name, value, expected):
+    with pytest.raises(ValueError, match=f"«{name}»: se esperaba {expected} y llegó"):
+        load_bert(folder().save(**{name: value}))
+
+
 @pytest.mark.parametrize("architectures", [None, [], ["BertLMHeadModel"]])
 def test_an_unknown_head_is_named(folder, architectures):
     saved = folder()
