@@ -11,6 +11,7 @@ Antes de decodificar, pon el modelo en `.eval()`: el dropout también cambiaría
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -282,8 +283,13 @@ def left_pad(
         segundo es el `padding` de `PaLM.empty_cache`.
 
     Errores:
-        ValueError: si no hay indicaciones o alguna está vacía.
+        ValueError: si no hay indicaciones, o alguna está vacía o no es una lista de enteros.
     """
+    if not all(_is_list_of_ids(prompt) for prompt in prompts):
+        raise ValueError(
+            "prompts: se esperaba una lista de indicaciones, cada una una lista de identificadores "
+            f"enteros, y llegó {prompts!r}. Una sola es una lista de una: [indicación]."
+        )
     lengths = [len(prompt) for prompt in prompts]
     if not all(lengths) or not lengths:
         raise ValueError(
@@ -293,6 +299,11 @@ def left_pad(
     padding = max(lengths) - torch.tensor(lengths)
     rows = [[pad_id] * n + list(p) for n, p in zip(padding.tolist(), prompts, strict=True)]
     return torch.tensor(rows), padding
+
+
+def _is_list_of_ids(prompt):
+    ids = prompt.tolist() if isinstance(prompt, Tensor) else prompt
+    return isinstance(ids, Sequence) and all(isinstance(token, Integral) for token in ids)
 
 
 # Lo común a voraz y muestreo

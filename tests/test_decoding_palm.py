@@ -144,3 +144,14 @@ def test_padding_goes_in_front():
 def test_a_prompt_needs_a_token(as_user, prompts):
     with pytest.raises(ValueError, match="al menos un token"):
         left_pad(prompts)
+
+
+@pytest.mark.parametrize("prompts", [[1, 2, 3], torch.tensor([1, 2]), ["ab"], [[1.5]], [[[1]]]])
+def test_prompts_are_lists_of_ids(as_user, prompts):
+    with pytest.raises(ValueError, match="lista de indicaciones"):
+        left_pad(prompts)
+
+
+def test_prompts_may_be_tensors(as_user):
+    token_ids, padding = left_pad([torch.tensor([5, 6]), torch.tensor([7])])
+    assert token_ids.tolist() == [[5, 6], [0, 7]] and padding.tolist() == [0, 1]

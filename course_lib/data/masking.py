@@ -1,8 +1,8 @@
 """Tareas para aprender de texto sin etiquetas: palabras ocultas y pares de frases seguidas o no."""
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from numbers import Integral, Real
 from random import Random
 from typing import NamedTuple
 
@@ -273,12 +273,12 @@ def _special_id(vocabulary: Sequence[str], name: str) -> int:
 
 
 def _require_numbers(share, most) -> None:
-    if not 0 < share < 1 or not math.isfinite(share):
+    if not isinstance(share, Real) or not 0 < share < 1:
         raise ValueError(
-            f"share: se esperaba un número entre 0 y 1 y llegó {share}; BERT usa 0.15."
+            f"share: se esperaba un número entre 0 y 1 y llegó {share!r}; BERT usa 0.15."
         )
-    if most is not None and most < 1:
-        raise ValueError(f"most: se esperaba un entero positivo o None y llegó {most}.")
+    if most is not None and (not isinstance(most, Integral) or most < 1):
+        raise ValueError(f"most: se esperaba un entero positivo o None y llegó {most!r}.")
 
 
 def _require_ids(token_ids: Tensor, vocab_size: int) -> None:

@@ -200,8 +200,8 @@ class PaLM(nn.Module):
             la terna con la lista de pesos, `[batch, heads, t, t_k]`.
 
         Errores:
-            ValueError: si un identificador no está en el vocabulario, la secuencia pasa de
-            max_length o el lote cambió.
+            ValueError: si no llega ningún token, un identificador no está en el vocabulario, la
+            secuencia pasa de max_length o el lote cambió.
         """
         h, cache, weights = self._read(token_ids, cache, need_weights)
         return (self.logits(h), cache, weights) if need_weights else (self.logits(h), cache)
@@ -271,6 +271,11 @@ class PaLM(nn.Module):
         positions, mask = cache.positions(token_ids), cache.visible(token_ids)
         start = cache.length if cache.padding is None else positions.clamp(min=0)
         x = self.embedding(token_ids, start=start)
+        if not token_ids.numel():
+            raise ValueError(
+                "token_ids: se esperaba al menos un token en al menos una fila y llegó la forma "
+                f"{tuple(token_ids.shape)}."
+            )
         seen = {"rotation": self._rotation(positions, x), "mask": mask}
         layers, weights = [], []
         for block, past in zip(self.blocks, cache.layers, strict=True):

@@ -167,6 +167,8 @@ def test_each_piece_of_a_word_is_replaced_by_its_own_draw():
         (lambda: Masking(SPECIAL), "algún token que no fuera especial"),
         (lambda: Masking(VOCABULARY, share=15), "share: .*entre 0 y 1 y llegó 15"),
         (lambda: Masking(VOCABULARY, share=math.nan), "share: .*llegó nan"),
+        (lambda: Masking(VOCABULARY, share="x"), "share: .*entre 0 y 1 y llegó 'x'"),
+        (lambda: Masking(VOCABULARY, most=2.5), "most: .*positivo o None y llegó 2.5"),
         (lambda: Masking(VOCABULARY, most=0), "most: .*positivo o None y llegó 0"),
     ],
 )

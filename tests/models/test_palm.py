@@ -305,3 +305,10 @@ def test_storing_by_columns_changes_no_logit(tied):
     found, cache = palm.step(token_ids[:, :4])
     assert_close(palm.step(token_ids[:, 4:], cache)[0], expected[:, -1:], **EXACT)
     assert_close(found, expected[:, 3:4], **EXACT)
+
+
+@pytest.mark.parametrize("shape", [(1, 0), (0, 3)])
+@pytest.mark.parametrize("method", ["__call__", "step"])
+def test_no_token_is_explained(as_user, shape, method):
+    with pytest.raises(ValueError, match="al menos un token"):
+        getattr(model(), method)(torch.zeros(shape, dtype=torch.long))
