@@ -29,7 +29,7 @@ from tests.grading.hostile.cases import CASES, Case
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "book" / "_static" / "instructor_guide"
 COMMAND = "course grade entregas.zip --out calificado --worksheet hoja.csv"
-COLUMNS = 78
+COLUMNS = 84
 DENSITY = 2  # la de `course_site.screens`
 CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser"]
 STUDENT = "Zoë Müller"  # tiene una pista y unos puntos por partes
@@ -66,12 +66,8 @@ def grade_class(folder: Path) -> str:
     )
     if not (folder / "calificado" / "report.html").exists():
         raise RuntimeError(f"no se calificó la clase:\n{done.stdout}\n{done.stderr}")
-    return "\n".join(map(_folded, ["$ " + COMMAND, "", *done.stdout.splitlines()])) + "\n"
-
-
-def _folded(line: str) -> str:
-    """Parte una línea donde la partiría una terminal de ese ancho."""
-    return "\n".join(line[i : i + COLUMNS] for i in range(0, len(line), COLUMNS))
+    fits = TextWrapper(COLUMNS, subsequent_indent="   ")
+    return "\n".join(["$ " + COMMAND, "", *map(fits.fill, done.stdout.splitlines())]) + "\n"
 
 
 def page_of(folder: Path, student: str) -> Path:
