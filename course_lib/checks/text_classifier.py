@@ -483,7 +483,6 @@ CLASSIFIER_BUG = Exercise(
     reference=_classify,
     cases=_classify_cases,
     gradient=True,
-    tolerance=1e-4,  # en float64, el gradiente difiere en 1e-5 del de float32
     tolerance=TOLERANCE,
     misconceptions=(
         Misconception(
