@@ -460,12 +460,13 @@ def _classify_cases(rng):
             _randn(rng, 2),
         )
 
+    # Entradas menores: con la softmax saturada, dos posiciones empatan en el máximo.
     # Con entradas negativas y W_v positiva, los estados son negativos: un cero ganaría el máximo.
     W_q, W_k, W_v, *output = parameters(4, 4, 3)
     negative = (W_q, W_k, W_v.abs(), *output)
     return [
-        (_randn(rng, 5, 5, 3), _visible([5, 2, 2, 3, 2], 5), *parameters(3, 2, 4)),
-        (-_randn(rng, 3, 4, 4).abs(), _visible([1, 4, 3], 4), *negative),
+        (0.4 * _randn(rng, 5, 5, 3), _visible([5, 2, 2, 3, 2], 5), *parameters(3, 2, 4)),
+        (-0.4 * _randn(rng, 3, 4, 4).abs(), _visible([1, 4, 3], 4), *negative),
     ]
 
 
