@@ -121,8 +121,11 @@ def _run(
 ) -> Iterator[tuple[Entry, SubmissionResult]]:
     """Reparte las entregas y da cada resultado en cuanto se tiene."""
     running: dict[Future, tuple[Lane, Entry]] = {}
+    suspects: deque[Entry] = deque()
     losses: Counter[str] = Counter()
-    while waiting or running:
+    while waiting or suspects or running:
+        if suspects and not waiting and not running:
+            waiting.append(suspects.popleft())  # sola, para que no cargue con culpa ajena
         _fill(waiting, lanes, running, order)
         done, _ = wait(running, timeout=_LOOK_EVERY, return_when=FIRST_COMPLETED)
         if not done:
@@ -135,7 +138,7 @@ def _run(
                 lane.renew()
                 losses[entry.key] += 1
                 if losses[entry.key] < MAX_ATTEMPTS:
-                    waiting.append(entry)
+                    (waiting if lane.capacity == 1 else suspects).append(entry)
                     continue
                 result = failed(
                     f"el proceso que la calificaba murió {MAX_ATTEMPTS} veces; no se intenta más"

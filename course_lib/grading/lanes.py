@@ -2,7 +2,7 @@
 
 En esta computadora cada carril es un proceso con una entrega a la vez: si muere, se sabe cuál
 estaba calificando, y las demás no lo notan. Un grupo de máquinas es un solo carril, en el que Dask
-reparte y vuelve a encargar lo que se perdió con un proceso.
+reparte y vuelve a encargar lo que se perdió con un proceso; si insiste en perderse, va sola.
 """
 
 from __future__ import annotations
