@@ -68,7 +68,7 @@ class PretrainedFolder:
         return value
 
     def optional(self, name: str, default: Any, kind: type) -> Any:
-        """Como `setting`, pero si no está o es null da el valor de siempre."""
+        """Como `setting`, pero si no está o es `null` da el valor de siempre."""
         return default if self.config.get(name) is None else self.setting(name, kind=kind)
 
     def take(self, name: str, *shape: int) -> Tensor:
