@@ -355,11 +355,10 @@ def _passed(exercise: Exercise) -> Verdict:
 
 
 def _failed(exercise: Exercise, fault: Fault, match: Misconception | None) -> Verdict:
-    if match is not None:
-        told = (match.hint, match.name, fault.property)
-        return Verdict(exercise.name, "wrong", 0, exercise.points, *told)
-    status = "error" if fault.property == "runs" else "wrong"
-    return Verdict(exercise.name, status, 0, exercise.points, fault.text, None, fault.property)
+    status = "error" if fault.property == "runs" and match is None else "wrong"
+    message, name = (fault.text, None) if match is None else (match.hint, match.name)
+    seen = {"property": fault.property, "inputs": fault.inputs}
+    return Verdict(exercise.name, status, 0, exercise.points, message, name, **seen)
 
 
 def _reference_outcomes(exercise: Exercise, cases: list[tuple], run: Runner) -> list[Outcome]:
@@ -384,9 +383,11 @@ def _first_fault(
     faults = []
     for case, outcome, target in zip(cases, outcomes, expected, strict=True):
         if outcome.failure is not None:
-            return _runs_fault(outcome.failure)
+            return _runs_fault(outcome.failure, _which_inputs(case))
+        told = _which_inputs(case)
         for fault in _comparison(exercise).faults(outcome.value, target.value):
-            faults.append(Fault(fault.property, fault.text + _which_inputs(case)))
+            text = f"{fault.text}, {told}" if told else fault.text
+            faults.append(Fault(fault.property, text, told))
     return min(faults, key=lambda fault: PROPERTIES.index(fault.property), default=None)
 
 
@@ -396,13 +397,13 @@ def _which_inputs(case: tuple) -> str:
     shapes = ", ".join(str(tuple(x.shape)) for x in tensors)
     options = ", ".join(f"«{x}»" for x in case if isinstance(x, str) and x.isidentifier())
     told = " y ".join(part for part in (shapes and f"entradas de forma {shapes}", options) if part)
-    return f", con {told}" if told else ""
+    return f"con {told}" if told else ""
 
 
-def _runs_fault(failure: Failure) -> Fault:
+def _runs_fault(failure: Failure, inputs: str = "") -> Fault:
     message = f": {failure.message}" if failure.message else ""
     line = f" ({failure.line})" if failure.line else ""
-    return Fault("runs", f"tu código se detuvo con {failure.kind}{message}{line}")
+    return Fault("runs", f"tu código se detuvo con {failure.kind}{message}{line}", inputs)
 
 
 def _match(

@@ -31,10 +31,11 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class Fault:
-    """Una propiedad que no se cumple, y la frase que lo dice."""
+    """Una propiedad que no se cumple, la frase que lo dice y con qué entradas se vio."""
 
     property: str
     text: str
+    inputs: str = ""
 
 
 # Convertir y copiar

@@ -20,6 +20,7 @@ class Verdict:
             está pendiente.
         misconception: nombre del error frecuente reconocido, si lo hubo.
         property: la propiedad que falla (`runs`, `type`, `shape`, … `inputs`, `gradient`), si hay.
+        inputs: con qué entradas se vio: sus formas y opciones, nunca los valores.
         seconds: lo que se tardó en comprobarlo, al calificar.
         earned: qué partes dan los puntos de una respuesta que no es correcta.
     """
@@ -33,6 +34,7 @@ class Verdict:
     property: str | None = None
     seconds: float = 0.0
     earned: str = ""
+    inputs: str = ""
 
     def __repr__(self) -> str:
         if self.status == "correct":
@@ -52,7 +54,7 @@ class Verdict:
         # El veredicto viaja en los metadatos de la salida: `course check` lo lee de ahí, y ningún
         # visor de cuadernos lo muestra en lugar del texto.
         fields = asdict(self)
-        del fields["property"], fields["seconds"]  # son para quien califica
+        del fields["property"], fields["inputs"], fields["seconds"]  # son para quien califica
         if not self.earned:
             del fields["earned"]
         return {"text/plain": repr(self)}, {"course_verdict": fields}
