@@ -5,10 +5,15 @@ opciones, el mismo modelo (bloques en paralelo, SwiGLU, un solo par de claves y 
 sesgos y una sola tabla). Los dos leen las mismas indicaciones, de 16 tokens, y escriben de forma
 voraz la misma cantidad de tokens, en modo de inferencia; antes de medir se comparan, uno por uno.
 
+«Por columnas» es el mismo modelo después de `PaLM.store_by_columns`, que ordena de otro modo las
+matrices en la memoria, con los mismos números: conviene al escribir una sola fila.
+
 El tiempo es el de escribirlo todo, con la lectura de la indicación. Del límite de la máquina cuenta
 lo que no se puede evitar: leer todos los pesos una vez por token escrito, con la rapidez a la que
 esta máquina copia memoria. Con varias filas, esa lectura sirve a todas.
 """
+
+from copy import deepcopy
 
 import torch
 
@@ -51,12 +56,16 @@ def write(size: str, batch: int, new_tokens: int, device: str) -> dict:
         return found[:, PROMPT:]
 
     @torch.inference_mode()
-    def course():
-        cache = ours.empty_cache(batch, capacity=PROMPT + new_tokens)
+    def course(palm):
+        cache = palm.empty_cache(batch, capacity=PROMPT + new_tokens)
         request = {"end_id": None, "max_new_tokens": new_tokens}
-        return greedy(ours.step, prompt, cache, **request).token_ids
+        return greedy(palm.step, prompt, cache, **request).token_ids
 
-    return {PEER: generate, "curso": course}
+    jobs = {PEER: generate, "curso": lambda: course(ours)}
+    if batch == 1:
+        by_columns = deepcopy(ours).store_by_columns()
+        jobs["curso, por columnas"] = lambda: course(by_columns)
+    return jobs
 
 
 def make_models(vocab: int, d_model: int, num_heads: int, num_layers: int) -> tuple:
