@@ -5,6 +5,7 @@ las compara con las funciones de la biblioteca.
 """
 
 import math
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -603,13 +604,29 @@ def _log_p_of_the_best(*inputs):
     return tokens, score * ((5 + len(tokens)) / 6) ** inputs[4]
 
 
+def _has_ties(*inputs):
+    """Si en un paso empatan dos que importan: con las mismas transiciones en otro orden."""
+    gaps = []
+
+    def prune(extended, size):
+        ranked = sorted(extended, key=lambda e: -e[1])[: size + 1]
+        gaps.extend(better[1] - worse[1] for better, worse in pairwise(ranked))
+        return ranked[:size]
+
+    _search(*inputs, prune=prune)
+    return min(gaps) < 1e-9
+
+
 def _search_cases(rng):
     """Tablas al azar, y otras a mano: gana la larga o la segunda, no termina ninguna, sobra una."""
     shapes = [(5, 2, 0.6, 5), (6, 3, 1.0, 5), (4, 2, 0.0, 4), (6, 2, 1.0, 6), (5, 3, 0.6, 6)]
     cases = []
     for vocab, beam_size, alpha, limit in shapes * 3:
-        logits = 2 * torch.randn(vocab, vocab, generator=rng, dtype=torch.float64)
-        cases.append((torch.log_softmax(logits, -1), 0, vocab - 1, beam_size, alpha, limit))
+        case = None
+        while case is None or _has_ties(*case):
+            logits = 2 * torch.randn(vocab, vocab, generator=rng, dtype=torch.float64)
+            case = torch.log_softmax(logits, -1), 0, vocab - 1, beam_size, alpha, limit
+        cases.append(case)
     jitter = 0.001 * torch.rand(5, 5, generator=rng, dtype=torch.float64)
     long = torch.full((5, 5), 0.002, dtype=torch.float64) + jitter
     long[0, 4], long[0, 1] = 0.5, 0.45
