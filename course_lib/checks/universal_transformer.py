@@ -821,7 +821,7 @@ def _adaptive_cases(rng):
         usual,
         draw(1, 4, 3, 0.5, -2.5, 2, 0.01),  # nadie llega
         draw(1, 3, 2, 0.0, 0.0, 2, 0.5),  # p = 0.5 en todas: justo 1 − ε
-        draw(1, 3, 2, 0.2, 0.3, 3, 0.1),  # llegan entre dos pasos, y ninguno llega solo
+        draw(1, 3, 2, 0.02, 0.08, 3, 0.1),  # dos pasos reúnen más de 1, y menos de 1 + ε
     ]
 
 
@@ -1075,7 +1075,7 @@ ADAPTIVE_LOOP = Exercise(
         Misconception(
             "threshold_one",
             _loop_with(lambda total, p, threshold: total + p >= 1),
-            "esperas a reunir 1; se para en 1 − ε",
+            "esperas a reunir 1 o más; se para en 1 − ε",
         ),
         Misconception(
             "one_late",
