@@ -46,13 +46,6 @@ CUT_STATEMENTS = """
 Se {corta/cortan~x} {x} en {-value}.
 """
 
-ORDER_STATEMENTS = """
-antes: {x} se {corta/cortan~x} antes que {y}.
-antes: Se {corta/cortan~x} {x} antes que {y}.
-después: {x} se {corta/cortan~x} después que {y}.
-después: Se {corta/cortan~x} {x} después que {y}.
-"""
-
 MINUTES = "3 4 5 6 8 10 12 15 18 20 25 30 35 40 45 50"
 
 # singular | plural
@@ -68,19 +61,7 @@ dora|doran
 
 # --------------------------------------------------------------------------- afirmaciones
 
-PRESENT = """
-Lleva {}.
-La receta lleva {}.
-Esta receta se hace con {}.
-"""
-
-ABSENT = """
-No lleva {}.
-La receta no lleva {}.
-Esta receta se hace sin {}.
-"""
-
-AMOUNTS = """
+CONTAINS = """
 Lleva {}.
 La receta lleva {}.
 Esta receta se hace con {}.

@@ -4,42 +4,42 @@
 función             pregunta                       etiqueta
 =================== ============================== ==========================================
 sentence_examples   ¿gustó el plato?               0, no; 1, sí
-pair_examples       ¿la afirmación es cierta?      0, contradice la receta; 1, se sigue de ella
+pair_examples       ¿la afirmación es cierta?      0, es de otra receta; 1, se sigue de esta
 choice_examples     ¿qué paso viene después?       cuál de los cuatro
 question_examples   ¿cuánta sal lleva?             qué caracteres del texto lo dicen
 tagged_examples     ¿qué categoría tiene?          una por palabra
 =================== ============================== ==========================================
 
-Cada etiqueta es verdad por construcción y se decide leyendo. Ninguna se adivina sin leerlo todo:
-una afirmación falsa cambia un dato por otro que también está en el texto, y se elige con la misma
-frecuencia que una cierta.
+Cada etiqueta es verdad por construcción y se decide leyendo. Ni una afirmación sola ni el texto
+solo la delatan: una que no se sigue del texto es cierta en otra receta. Lo que hay que hacer es
+cotejar.
 
-Los ejemplos de evaluación no comparten con los de entrenamiento ni armazones de opinión, ni
-combinaciones de plato e ingrediente principal, ni combinaciones de sustantivos de una oración; las
-palabras sí.
+Los ejemplos de evaluación no comparten con los de entrenamiento ni combinaciones de marco de
+opinión y adjetivos, ni de plato e ingrediente principal, ni de sustantivos de una oración; las
+palabras, sí.
 
 Lo escrito a mano está en ``_tasks``.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from random import Random
 from typing import Any, NamedTuple
 
 from course_lib.data import _tasks, recipes
 from course_lib.data._grammar import Noun, Template, Tokens, inflect, join, parse, realise, tag_of
-from course_lib.data.opinions import generate_opinions
-from course_lib.data.recipes import POSITIVE, Dish, Ingredient, Line, Natural
+from course_lib.data.recipes import POSITIVE, Dish, Ingredient, Line, Natural, Recipe
 
 # True o False, que comprueba `_require_flag`, con un mensaje nuestro.
 Flag = Any
 
 CHOICES, SHOWN_STEPS = 4, 3
-HELD_OUT_NOUNS = 5
+HELD_OUT_WORDS = 5
 AMBIGUOUS_SHARE = 0.6
 TAGS = (
     *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "NOUN"),
@@ -57,7 +57,7 @@ class SentenceExample:
 
 @dataclass(frozen=True, slots=True)
 class PairExample:
-    """Un trozo de receta y una afirmación: 1, se sigue de él; 0, lo contradice."""
+    """Un trozo de receta y una afirmación: 1, se sigue de él; 0, no: es de otra receta."""
 
     first: str
     second: str
@@ -104,29 +104,39 @@ class TaggedExample:
 def sentence_examples(
     count: Natural, seed: Natural = 0, *, held_out: Flag = False
 ) -> list[SentenceExample]:
-    """Da opiniones con su sentimiento; las de evaluación, de armazones apartados.
+    """Da opiniones con su sentimiento; en las de evaluación, marco y adjetivo no se vieron juntos.
 
     Errores:
         ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0, o ``held_out``
         no es True ni False.
     """
     _require_flag(held_out)
-    opinions = generate_opinions(count, seed, held_out=held_out)
-    return [SentenceExample(o.text, int(o.sentiment == POSITIVE)) for o in opinions]
+    return _examples(_sentence, count, seed, held_out)
 
 
 def pair_examples(
-    count: Natural, seed: Natural = 0, *, held_out: Flag = False
+    count: Natural,
+    seed: Natural = 0,
+    *,
+    held_out: Flag = False,
+    kinds: Sequence[str] | None = None,
 ) -> list[PairExample]:
-    """Da trozos de receta con una afirmación que se sigue de ellos o los contradice.
+    """Da trozos de receta con una afirmación, o unos pasos, que son de esa receta o de otra.
 
-    ``kind`` dice de qué habla: uno de ``PAIR_KINDS``. La mitad son ciertas en cada clase.
+    La mitad son de esa receta en cada clase. Una de otra dice siempre algo que el texto no dice.
+
+    Argumentos:
+        kinds: de qué clases: de las de ``PAIR_KINDS``, que son todas si no se dice. «pasos» son los
+            dos que siguen; las demás afirman un dato.
 
     Errores:
-        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0, o ``held_out``
-        no es True ni False.
+        ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0, ``held_out`` no
+        es True ni False o ``kinds`` nombra una clase que no hay.
     """
-    return _examples(_pair, count, seed, held_out)
+    kinds = tuple(PAIR_KINDS if kinds is None else kinds)
+    if not kinds or not set(kinds) <= set(PAIR_KINDS):
+        raise ValueError(f"kinds: se esperaban clases de {', '.join(PAIR_KINDS)}; llegó {kinds}.")
+    return _examples(partial(_pair, kinds=kinds), count, seed, held_out)
 
 
 def choice_examples(
@@ -242,6 +252,41 @@ def _text(title: str, sentences: list[str]) -> str:
     return " ".join([title + ".", *(s.rstrip(".") + "." for s in sentences)])
 
 
+# --------------------------------------------------------------------------- opiniones
+
+
+def has_held_out_opinion(recipe: Recipe) -> bool:
+    """Dice si la opinión de una receta es de las que `sentence_examples` aparta para evaluar.
+
+    Es una de cada cinco combinaciones de un marco con sus adjetivos. Un marco sin adjetivos nunca
+    se aparta: sería apartarlo entero.
+    """
+    before = 1 + len(recipe.ingredients) + len(recipe.steps)
+    words = {_stem(word) for said in recipe.tags[before:] for word, _ in said}
+    qualities = words & _qualities()
+    # Con el marco del mismo nombre se dice lo contrario: los dos tocan al mismo lado.
+    frame = recipe.opinion_template.rstrip("+-")
+    return _is_apart([frame, *qualities] if qualities else [])
+
+
+def _sentence(random: Random, held_out: bool) -> SentenceExample:
+    while True:
+        recipe = recipes._recipe(random)
+        if has_held_out_opinion(recipe) == held_out:
+            return SentenceExample(recipe.opinion, int(recipe.sentiment == POSITIVE))
+
+
+@cache
+def _qualities() -> frozenset[str]:
+    tables = (recipes.GOOD, recipes.BAD)
+    return frozenset(_stem(word) for table in tables for word, _ in recipes.adjectives(table))
+
+
+def _stem(word: str) -> str:
+    """Quita el género y el número: «sosas» y «soso» son el mismo adjetivo."""
+    return re.sub("[aeo]?s?$", "", word.lower())
+
+
 # --------------------------------------------------------------------------- datos
 
 
@@ -278,9 +323,8 @@ def _time_step(verb: str) -> Template:
     return _template(f"{verb.capitalize()} {{x}} durante {{-value}} minutos.")
 
 
-def _say(template: Template, scene: Scene, role: str, value: Noun, other: str = "main") -> str:
-    nouns = {"x": scene.nouns[role], "y": scene.nouns[other], "value": value}
-    return realise(template, nouns).spanish
+def _say(template: Template, scene: Scene, role: str, value: Noun) -> str:
+    return realise(template, {"x": scene.nouns[role], "value": value}).spanish
 
 
 @cache
@@ -315,100 +359,86 @@ def _templates(table: str) -> tuple[Template, ...]:
 # --------------------------------------------------------------------------- pares
 
 
-def _pair(random: Random, held_out: bool) -> PairExample:
-    kind = _pick(random, tuple(PAIR_KINDS))
+def _pair(random: Random, held_out: bool, kinds: Sequence[str]) -> PairExample:
+    kind = _pick(random, kinds)
     # La etiqueta se decide antes que la receta: ninguna receta la favorece.
     label = int(random.random() < 0.5)
+    found = _statements(random, held_out, kind)
+    text, statement, _ = next(found)
+    if not label:
+        said = _stems(text)
+        statement = next(other for _, other, data in found if not _stems(data) <= said)
+    return PairExample(text, statement, label, kind)
+
+
+def _statements(random: Random, held_out: bool, kind: str) -> Iterator[tuple[str, str, str]]:
+    """Da sin fin trozos de receta, una afirmación que se sigue de cada uno y lo que dice."""
     for scene in _scenes(random, held_out):
-        found = PAIR_KINDS[kind](random, scene, label)
+        found = PAIR_KINDS[kind](random, scene)
         if found is not None:
-            premise, statement = found
-            return PairExample(_text(scene.title, premise), statement, label, kind)
-    raise AssertionError("las escenas no se acaban")
+            premise, statement, data = found
+            yield _text(scene.title, premise), statement, data
 
 
-def _about_ingredient(random: Random, scene: Scene, label: int) -> tuple | None:
-    """«Lleva cilantro», «No lleva cilantro»: ni la palabra ni la negación deciden solas."""
+def _stems(text: str) -> set[str]:
+    """Devuelve las palabras sin género ni número: «las cebollas» y «la cebolla» son lo mismo."""
+    return {_stem(word) for word in re.findall(r"\w+", text)}
+
+
+def _about_ingredient(random: Random, scene: Scene) -> tuple:
+    """«Lleva cilantro»."""
     roles = _shuffled(random, scene.roles)[:4]
-    asked = [role for role in roles if _others(scene, role)]
-    if not asked:
-        return None
-    role, present = asked[0], random.random() < 0.5
-    noun = scene.nouns[role]
-    if not present:
-        noun = _pick(random, recipes.quantities(_pick(random, _others(scene, role)))).noun
-    forms = recipes._lines(_tasks.PRESENT if present == label else _tasks.ABSENT)
-    premise = [scene.lines[role].spanish for role in _shuffled(random, roles)]
-    return premise, _pick(random, forms).format(join(noun.spanish))
+    premise = [scene.lines[role].spanish for role in roles]
+    name = join(scene.nouns[_pick(random, roles)].spanish)
+    return premise, _pick(random, recipes._lines(_tasks.CONTAINS)).format(name), name
 
 
-def _about_amount(random: Random, scene: Scene, label: int) -> tuple | None:
-    """«Lleva 3 cucharadas de panela»: la falsa dice la cantidad de otro renglón."""
-    roles = _shuffled(random, scene.roles)
-    pairs = [(a, b) for a in roles for b in roles if a != b and _same_unit(scene, a, b)]
-    if not pairs:
-        return None
-    asked, other = pairs[0]
-    rest = [role for role in roles if role not in (asked, other)][:2]
-    premise = [scene.lines[role].spanish for role in _shuffled(random, [asked, other, *rest])]
-    line = scene.lines[asked] if label else _with_amount(scene, asked, other)
-    form = _pick(random, recipes._lines(_tasks.AMOUNTS))
-    return premise, form.format(_lower(line.spanish))
+def _about_amount(random: Random, scene: Scene) -> tuple:
+    """«Lleva 3 cucharadas de panela»."""
+    premise = [scene.lines[role].spanish for role in _shuffled(random, scene.roles)[:4]]
+    line = _lower(_pick(random, premise))
+    return premise, _pick(random, recipes._lines(_tasks.CONTAINS)).format(line), line
 
 
-def _same_unit(scene: Scene, asked: str, other: str) -> bool:
-    """Dice si dos renglones pueden cambiar sus cantidades sin cambiar otra palabra."""
-    if scene.roles[asked].measure != scene.roles[other].measure:
-        return False
-    if scene.lines[asked].words[0] == scene.lines[other].words[0]:
-        return False
-    return bool(_with_amount(scene, asked, other) and _with_amount(scene, other, asked))
-
-
-def _with_amount(scene: Scene, asked: str, other: str) -> Line | None:
-    first, rest = scene.lines[other].words[0], scene.lines[asked].words[1:]
-    lines = recipes.quantities(scene.roles[asked])
-    return next((line for line in lines if line.words == (first, *rest)), None)
-
-
-def _about_cut(random: Random, scene: Scene, label: int) -> tuple | None:
-    """«Las cebollas se cortan en tiras»: la falsa dice el corte de otro ingrediente."""
+def _about_cut(random: Random, scene: Scene) -> tuple | None:
+    """«Las cebollas se cortan en tiras»."""
     facts = _cuts(random, scene, _shuffled(random, _solids(scene))[:3])
-    return _bound(random, scene, facts, label, _templates(_tasks.CUT_STATEMENTS))
+    return _about(random, scene, facts, lambda verb: _templates(_tasks.CUT_STATEMENTS))
 
 
-def _about_time(random: Random, scene: Scene, label: int) -> tuple | None:
-    """«El pollo se cuece durante 20 minutos»: la falsa dice los minutos de otro ingrediente."""
+def _about_time(random: Random, scene: Scene) -> tuple | None:
+    """«El pollo se cuece durante 20 minutos»."""
     facts = _times(random, scene, _shuffled(random, _solids(scene))[:3])
+    return _about(random, scene, facts, _time_statements)
+
+
+def _time_statements(verb: tuple[str, str]) -> tuple[Template]:
+    one, many = verb
+    return (_template(f"{{x}} se {{{one}/{many}~x}} durante {{-value}} minutos."),)
+
+
+def _about_steps(random: Random, scene: Scene) -> tuple | None:
+    """«Agrega las papas. Cocina todo 20 minutos.»: los dos pasos que siguen a otros dos."""
+    stages = recipes._stages(scene.dish.method, scene.roles)
+    templates = [_pick(random, _pick(random, stage)) for stage in stages]
+    place = 2 + int(random.random() * (len(templates) - 3))
+    steps = [realise(template, scene.nouns).spanish for template in templates]
+    next_two = slice(place, place + 2)
+    roles = {role for template in templates[next_two] for role in template.roles} - {"dish"}
+    if not roles:
+        return None
+    data = " ".join(join(scene.nouns[role].spanish) for role in sorted(roles))
+    return [_listed(scene), *steps[place - 2 : place]], " ".join(steps[next_two]), data
+
+
+def _about(random: Random, scene: Scene, facts: list[Fact], forms: Callable) -> tuple | None:
+    """Afirma un dato del texto, que dice otros de la misma clase."""
     if len(facts) < 2:
         return None
-    one, many = facts[0].verb
-    statement = _template(f"{{x}} se {{{one}/{many}~x}} durante {{-value}} minutos.")
-    return _bound(random, scene, facts, label, (statement,))
-
-
-def _bound(random: Random, scene: Scene, facts: list[Fact], label: int, forms: tuple) -> Any:
-    if len(facts) < 2:
-        return None
-    asked, other = facts[:2]
-    statement = _say(_pick(random, forms), scene, asked.role, (asked if label else other).value)
-    return [fact.sentence for fact in _shuffled(random, facts)], statement
-
-
-def _about_order(random: Random, scene: Scene, label: int) -> tuple | None:
-    """«Las cebollas se cortan antes que el ajo»: las dos se nombran siempre."""
-    facts = _cuts(random, scene, _shuffled(random, _solids(scene))[:3])
-    if len(facts) < 2:
-        return None
-    earlier, later = sorted(_shuffled(random, range(len(facts)))[:2])
-    before = random.random() < 0.5
-    if before != label:
-        earlier, later = later, earlier
-    rows = (row.split(": ") for row in recipes._lines(_tasks.ORDER_STATEMENTS))
-    forms = [_template(source) for name, source in rows if (name == "antes") == before]
-    roles = facts[earlier].role, facts[later].role
-    statement = _say(_pick(random, forms), scene, roles[0], facts[0].value, roles[1])
-    return [fact.sentence for fact in facts], statement
+    asked = facts[0]
+    statement = _say(_pick(random, forms(asked.verb)), scene, asked.role, asked.value)
+    data = join((*scene.nouns[asked.role].spanish, *asked.value.spanish))
+    return [fact.sentence for fact in _shuffled(random, facts)], statement, data
 
 
 PAIR_KINDS: dict[str, Callable] = {
@@ -416,7 +446,7 @@ PAIR_KINDS: dict[str, Callable] = {
     "cantidad": _about_amount,
     "corte": _about_cut,
     "tiempo": _about_time,
-    "orden": _about_order,
+    "pasos": _about_steps,
 }
 
 
@@ -628,13 +658,17 @@ def _ambiguous(random: Random, held_out: bool) -> Tokens:
 def _running(random: Random, held_out: bool) -> Tokens:
     """Da una oración del corpus cuyos sustantivos tocan a este lado."""
     while True:
-        sentences = [s for s in recipes._recipe(random).tags if _is_apart(s) == held_out]
+        sentences = [s for s in recipes._recipe(random).tags if _is_apart(_nouns(s)) == held_out]
         if sentences:
             return _pick(random, sentences)
 
 
-def _is_apart(sentence: Tokens) -> bool:
-    """Dice si se aparta esa combinación de sustantivos: una de cada ``HELD_OUT_NOUNS``."""
-    nouns = " ".join(sorted({word.lower() for word, tag in sentence if tag == "NOUN"}))
+def _nouns(sentence: Tokens) -> list[str]:
+    return [word.lower() for word, tag in sentence if tag == "NOUN"]
+
+
+def _is_apart(words: list[str]) -> bool:
+    """Dice si se aparta esa combinación de palabras: una de cada ``HELD_OUT_WORDS``."""
+    combination = " ".join(sorted(set(words)))
     # `hash` cambia de una ejecución a otra; `crc32`, no.
-    return bool(nouns) and zlib.crc32(nouns.encode()) % HELD_OUT_NOUNS == 0
+    return bool(words) and zlib.crc32(combination.encode()) % HELD_OUT_WORDS == 0
