@@ -58,7 +58,7 @@ HEAD_NAMES = {
     BertForQuestionAnswering: {"output.": "qa_outputs."},
     BertForTokenClassification: {"output.": "classifier."},
 }
-# Lo que dicen config.json y BertConfig, cada uno con su nombre.
+# Lo que dicen config.json y `BertConfig`, cada uno con su nombre.
 SETTINGS = {
     "vocab_size": "vocab_size",
     "d_model": "hidden_size",

@@ -1,0 +1,84 @@
+"""El modelo guardado: se lee con el lector del curso y es el que dice su guion."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+
+from course_lib.data import tasks
+from course_lib.data.masking import IGNORED, Masking
+from course_lib.pretrained import load_bert
+from course_lib.tokenization import WordPiece
+from course_lib.training.batches import TokenBatches
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from book._models import pretraining  # noqa: E402
+
+MODELS = ROOT / "book" / "_models"
+
+
+def read(name):
+    tokenizer = WordPiece(MODELS / name / "vocab.txt", strip_accents=False)
+    return load_bert(MODELS / name).float(), tokenizer
+
+
+@pytest.fixture(scope="module")
+def groups():
+    return pretraining.fragments()
+
+
+@torch.no_grad()
+def filled(name):
+    """La parte de los huecos que acierta en recetas apartadas."""
+    model, tokenizer = read(name)
+    made = tasks.pair_examples(300, seed=4, held_out=True, kinds=pretraining.FACTS)
+    texts = [tokenizer.encode_pair(e.first, e.second) for e in made if e.label]
+    generator, hits = torch.Generator().manual_seed(0), []
+    for token_ids, segment_ids in TokenBatches(texts, batch_size=50, pad_id=0, shuffle=False):
+        masked, labels = Masking(tokenizer.vocabulary)(token_ids, generator)
+        hidden = labels != IGNORED
+        found = model(masked, segment_ids, positions=hidden).tokens.argmax(-1)
+        hits.append(found == labels[hidden])
+    return torch.cat(hits).double().mean().item()
+
+
+def test_more_steps_fill_more_holes_of_recipes_never_seen():
+    assert filled("bert") > filled("bert_brief") > 0.5
+    assert filled("bert") > 0.8
+
+
+def test_the_stored_vocabulary_is_the_one_of_the_script(groups):
+    texts = [text for g in groups for pair in g[: pretraining.VOCABULARY_TEXTS] for text in pair]
+    learned = WordPiece.train(texts, pretraining.VOCABULARY)
+    for name in ("bert", "bert_brief"):
+        model, tokenizer = read(name)
+        assert tokenizer.vocabulary == learned.vocabulary
+        assert model.config == pretraining.initial_model(learned).config
+
+
+def test_the_stored_weights_are_small():
+    for name in ("bert", "bert_brief"):
+        assert (MODELS / name / "model.safetensors").stat().st_size < 1.5e6
+
+
+def test_it_reads_nothing_that_evaluation_holds_out(groups):
+    """Ni una opinión apartada, ni una receta cuya combinación de plato e ingrediente lo está."""
+    opinions = {text for pair in groups[2] for text in pair}
+    assert not opinions & {e.text for e in tasks.sentence_examples(2000, 1, held_out=True)}
+    for name, group in (("pair", groups[3]), ("choice", groups[1])):
+        make = getattr(tasks, f"{name}_examples")
+        texts = {getattr(e, "first", None) or e.context for e in make(500, 1, held_out=True)}
+        titles = {text.split(". ")[0] for text in texts}
+        assert not titles & {first.split(". ")[0] for first, _ in group}
+
+
+def test_half_of_the_second_pieces_are_others(groups):
+    _, tokenizer = read("bert")
+    made = pretraining.encoded([group[:500] for group in groups], tokenizer)
+    counts = Counter(label for *_, label in made)
+    assert len(made) == 2000 and 900 < counts[0] < 1100
+    assert max(len(ids) for ids, *_ in made) <= pretraining.MAX_LENGTH
