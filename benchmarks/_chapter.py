@@ -11,13 +11,13 @@ BOOK = Path(__file__).parents[1] / "book"
 SEEDS = (0, 1, 2)
 
 
-def summary_rows(topic: str, device: str, columns: tuple[str, str]) -> list[dict[str, Any]]:
-    """Da una fila por cada clave de `figures`, un par, con su media y desviación entre semillas.
+def summary_rows(topic: str, device: str, columns: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Da una fila por cada clave de `figures`, una tupla, con su media y desviación entre semillas.
 
     Argumentos:
         topic: el capítulo.
         device: dónde se ejecuta.
-        columns: qué nombran las dos partes de la clave.
+        columns: qué nombran las partes de la clave.
     """
     runs = [run["figures"] for run in run_seeds(topic, device, "figures")]
     return [
