@@ -24,8 +24,8 @@ import psutil
 import torch
 
 from benchmarks._measure import MIB, compare, peer
-from course_lib.grading.class_run import ClassFolder, grade_class
-from course_lib.grading.collection import Entry
+from course_lib.grading.classroom.class_run import ClassFolder, grade_class
+from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.execution import verdicts
 from course_lib.grading.grader import Grader
 from course_lib.grading.submission import exercises_folder

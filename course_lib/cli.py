@@ -200,9 +200,9 @@ def grade(
     ] = False,
 ) -> None:
     """Califica las entregas de una clase, cada una aislada, y escribe notas e informes."""
-    from course_lib.grading.class_run import ClassRunError, ClusterLostError, SandboxError
-    from course_lib.grading.delivered import CollectionError
-    from course_lib.grading.moodle import WorksheetError
+    from course_lib.grading.classroom.class_run import ClassRunError, ClusterLostError, SandboxError
+    from course_lib.grading.classroom.delivered import CollectionError
+    from course_lib.grading.classroom.moodle import WorksheetError
 
     try:
         _require_usable(topic, worksheet, isolated_here=not (unsafe_no_sandbox or cluster))
@@ -230,9 +230,9 @@ def grade(
 
 def _require_usable(topic: str | None, worksheet: Path | None, *, isolated_here: bool) -> None:
     """Comprueba, antes de escribir nada, lo que se puede comprobar sin las entregas."""
-    from course_lib.grading.class_run import SandboxError, why_unavailable
+    from course_lib.grading.classroom.class_run import SandboxError, why_unavailable
+    from course_lib.grading.classroom.moodle import read_worksheet
     from course_lib.grading.grader import WHAT_IS_LOST
-    from course_lib.grading.moodle import read_worksheet
     from course_lib.grading.submission import exercises_folder
 
     known = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
@@ -250,10 +250,10 @@ def _require_usable(topic: str | None, worksheet: Path | None, *, isolated_here:
 def _grade_and_publish(
     submissions: Path, out: Path, worksheet: Path | None, *, sandboxed: bool, **options: object
 ) -> list:
-    from course_lib.grading.class_run import ClassFolder
-    from course_lib.grading.collection import collect
+    from course_lib.grading.classroom.class_run import ClassFolder
+    from course_lib.grading.classroom.collection import collect
+    from course_lib.grading.classroom.publication import publish
     from course_lib.grading.grader import WHAT_IS_LOST
-    from course_lib.grading.publication import publish
 
     entries = collect(submissions)
     errors = Console(stderr=True, soft_wrap=True)
@@ -270,7 +270,7 @@ def _grade_and_publish(
 def _grade_with_progress(
     entries: list, folder: object, console: Console, **options: object
 ) -> list:
-    from course_lib.grading.class_run import grade_class
+    from course_lib.grading.classroom.class_run import grade_class
 
     remaining = (TextColumn("faltan"), TimeRemainingColumn())
     columns = (TextColumn("Entregas"), BarColumn(), MofNCompleteColumn(), *remaining)
@@ -292,7 +292,8 @@ def _print_summary(graded: list, published: object) -> None:
     console = Console()
     console.print(_class_table(graded))
     for one in graded:
-        who = f"{clean(one.entry.student, 60)} ({clean(one.entry.source, 80)})"
+        who, source = clean(one.entry.student, 60), clean(one.entry.source, 80)
+        who = who if source == who else f"{who} ({source})"
         told = [] if one.result.status == "graded" else [f"❌ {who}: {one.result.message}"]
         for text in (*told, *(f"⚠️ {who}: {note}" for note in one.result.notes)):
             console.print(clean(text, 500), markup=False, highlight=False, soft_wrap=True)

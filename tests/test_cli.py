@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from course_lib import doctor
 from course_lib.cli import app
-from course_lib.grading import class_run, lanes
+from course_lib.grading.classroom import class_run, lanes
 from course_lib.grading.grader import ExerciseResult, SubmissionResult
 
 ENGLISH = (

@@ -69,11 +69,12 @@ def check_exercise(exercise: Exercise, student: Any, *, seed: int = NOTEBOOK_SEE
     """Comprueba el objeto del estudiante contra un ejercicio dado."""
     if is_blank(student):
         return _pending(exercise)
-    cases = draw_cases(exercise, seed)
-    outcomes = run_cases(exercise, student, cases)
-    needs_gradients = exercise.gradient and all(o.failure is None for o in outcomes)
-    gradients = run_gradients(exercise, student, cases) if needs_gradients else None
-    return judge(exercise, cases, outcomes, gradients)
+    with torch.inference_mode(False), torch.enable_grad():  # quien llama puede estar en no_grad
+        cases = draw_cases(exercise, seed)
+        outcomes = run_cases(exercise, student, cases)
+        needs_gradients = exercise.gradient and all(o.failure is None for o in outcomes)
+        gradients = run_gradients(exercise, student, cases) if needs_gradients else None
+        return judge(exercise, cases, outcomes, gradients)
 
 
 def find_exercise(name: str) -> Exercise:

@@ -244,6 +244,20 @@ def test_an_undeclared_exception_is_not():
 # Gradiente
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_notebook_that_turned_gradients_off_is_judged_alike(mode):
+    exercise = find_exercise("attention.soft_argmax")
+    with mode():
+        right = check_exercise(exercise, lambda s, beta=1.0: torch.softmax(beta * s, -1))
+    assert right.status == "correct", right
+
+
+def test_a_hint_comes_with_the_inputs_that_showed_the_mistake():
+    exercise = find_exercise("attention.soft_argmax")
+    verdict = check_exercise(exercise, exercise.misconceptions[0].implementation)
+    assert verdict.misconception and verdict.inputs.startswith("con entradas de forma (")
+
+
 def test_a_detached_result_is_noticed_only_with_gradient():
     assert verdict(DETACHED.implementation).status == "correct"
     result = verdict(DETACHED.implementation, gradient=True)

@@ -23,10 +23,10 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup
 
-from course_lib.grading.collection import Graded, best_by_topic, by_student
+from course_lib.grading.classroom.collection import Graded, best_by_topic, by_student
+from course_lib.grading.classroom.outline import topic_outline
+from course_lib.grading.classroom.page_text import hint_html, message_html, sentence, visible
 from course_lib.grading.grader import ExerciseResult
-from course_lib.grading.outline import topic_outline
-from course_lib.grading.page_text import hint_html, message_html, sentence, visible
 from course_lib.plotting import plot_bars, plot_stacked
 
 COURSE = "Atención y Transformers"
@@ -240,6 +240,7 @@ class _Class:
         self.percents = [row.percent for row in self.rows if row.student.best]
         self.refused = [(s, one) for s in students for one in s.refused]
         self.stopped = [(s, g) for s in students for g in s.graded if g.result.broken_cells]
+        self.doubtful = [(s, g) for s in students for g in s.graded if g.result.notes]
 
     @property
     def delivered(self) -> int:

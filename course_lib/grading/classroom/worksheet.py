@@ -14,8 +14,13 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
-from course_lib.grading.collection import Entry
-from course_lib.grading.spreadsheet import encoding_of, plain_cell, read_cells, write_cells
+from course_lib.grading.classroom.collection import Entry
+from course_lib.grading.classroom.spreadsheet import (
+    encoding_of,
+    plain_cell,
+    read_cells,
+    write_cells,
+)
 
 # Los encabezados, en el idioma de quien descarga la hoja: `recordid`, `lastmodifiedgrade`,
 # `maxgrade`, `submissionteam` y `scale` de mod_assign, `grade` (después, `gradenoun`) y `fullname`

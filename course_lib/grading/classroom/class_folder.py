@@ -15,9 +15,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from course_lib.files import write_atomically
-from course_lib.grading.collection import Entry
+from course_lib.grading.classroom.collection import Entry
+from course_lib.grading.classroom.task import Order, course_version, result_from_data
 from course_lib.grading.grader import SubmissionResult
-from course_lib.grading.task import Order, course_version, result_from_data
 
 
 class ClassRunError(Exception):

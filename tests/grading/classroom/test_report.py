@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from course_lib.grading.check import topic_exercises
-from course_lib.grading.collection import Entry, Graded
+from course_lib.grading.classroom.collection import Entry, Graded
+from course_lib.grading.classroom.outline import topic_outline
+from course_lib.grading.classroom.page_text import hint_html, message_html, sentence, visible
+from course_lib.grading.classroom.report import class_report, feedback_page
 from course_lib.grading.grader import ExerciseResult, Grader, SubmissionResult
-from course_lib.grading.outline import topic_outline
-from course_lib.grading.page_text import hint_html, message_html, sentence, visible
-from course_lib.grading.report import class_report, feedback_page
 from course_lib.grading.submission import exercises_folder
 from tests.grading.hostile.cases import HARD, IMPORTS, notebook
 
@@ -320,13 +320,27 @@ def evil_class(text):
         answer("read_plot", "wrong", 0, message=f"x {text}", misconception="m", earned="x"),
     )
     broken = (f"celda 1: {text}",)
-    return [graded(*answers, who=who, broken_cells=broken), refused(who, message=f"x {text}")]
+    found = graded(*answers, who=who, broken_cells=broken, notes=(f"attention.x: usa «{text}»",))
+    return [found, refused(who, message=f"x {text}")]
 
 
 def pages_with(text):
     people = evil_class(text)
     links = {one.entry.key: f"x{text}.html" for one in people}
     return feedback_page(people), class_report(people, links=links, title=f"x {text}")
+
+
+def test_what_could_be_evaded_is_told_to_the_instructor_and_only_to_them():
+    note = "attention.top_k_weights: su código usa «ctypes». Míralo a mano."
+    people = [graded(answer("top_k_weights"), notes=(note,))]
+    assert note in parse(class_report(people)).find(id="doubtful").get_text()
+    assert "ctypes" not in feedback_page(people)
+    assert parse(class_report([typical()])).find(id="doubtful") is None
+
+
+def test_a_hint_says_with_which_inputs_it_shows():
+    seen = replace(mistaken("hard_argmax", "row_index"), inputs="con entradas de forma (3, 4)")
+    assert "con entradas de forma (3, 4)." in said(feedback_page([graded(seen)]))
 
 
 @pytest.fixture(scope="module")
@@ -448,7 +462,7 @@ def test_a_topic_without_notebook_keeps_its_names():
 
 def test_the_pages_have_the_colours_and_fonts_of_the_site():
     site = (ROOT / "book/_static/course.css").read_text(encoding="utf-8")
-    ours = (ROOT / "course_lib/grading/templates/report.css").read_text(encoding="utf-8")
+    ours = (ROOT / "course_lib/grading/classroom/templates/report.css").read_text(encoding="utf-8")
     roles = ["query", "key", "value", "weights", "input", "output", "hidden"]
     tones = ["paper", "surface", "rule", "ink", "muted", "link", "link-hover"]
     for name in [*roles, *tones, "serif", "sans", "mono"]:
@@ -458,8 +472,8 @@ def test_the_pages_have_the_colours_and_fonts_of_the_site():
 
 def test_the_templates_travel_with_the_package():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    patterns = project["tool"]["setuptools"]["package-data"]["course_lib.grading"]
-    folder = ROOT / "course_lib" / "grading"
+    patterns = project["tool"]["setuptools"]["package-data"]["course_lib.grading.classroom"]
+    folder = ROOT / "course_lib" / "grading" / "classroom"
     packed = {path for pattern in patterns for path in folder.glob(pattern)}
     assert packed == set((folder / "templates").iterdir())
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from course_lib.grading import collection, delivered
-from course_lib.grading.collection import (
+from course_lib.grading.classroom import collection, delivered
+from course_lib.grading.classroom.collection import (
     CollectionError,
     Entry,
     Graded,
@@ -23,8 +23,8 @@ from course_lib.grading.collection import (
     collect,
     student_key,
 )
+from course_lib.grading.classroom.names import clean_name, decode_name, parse_moodle_name, slug
 from course_lib.grading.grader import ExerciseResult, SubmissionResult
-from course_lib.grading.names import clean_name, decode_name, parse_moodle_name, slug
 from tests.grading.class_zip import class_zip, make_class
 
 NOTEBOOK = b'{"cells": [{"cell_type": "code", "source": "x = 1"}], "nbformat": 4}'

@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 
 from course_lib.files import write_atomically
-from course_lib.grading.collection import Graded, by_student, student_key
-from course_lib.grading.moodle import write_feedback_zip, write_grades, write_worksheet
-from course_lib.grading.report import class_report, feedback_page
+from course_lib.grading.classroom.collection import Graded, by_student, student_key
+from course_lib.grading.classroom.moodle import write_feedback_zip, write_grades, write_worksheet
+from course_lib.grading.classroom.report import class_report, feedback_page
 
 
 @dataclass(frozen=True)

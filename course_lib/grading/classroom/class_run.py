@@ -14,12 +14,18 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 
-from course_lib.grading.class_folder import ClassFolder, ClassRunError
-from course_lib.grading.collection import Entry, Graded
+from course_lib.grading.classroom.class_folder import ClassFolder, ClassRunError
+from course_lib.grading.classroom.collection import Entry, Graded
+from course_lib.grading.classroom.lanes import ClusterLane, ClusterLostError, ProcessLane
+from course_lib.grading.classroom.task import (
+    Order,
+    course_version,
+    failed,
+    grade_task,
+    result_from_data,
+)
 from course_lib.grading.grader import SubmissionResult
-from course_lib.grading.lanes import ClusterLane, ClusterLostError, ProcessLane
 from course_lib.grading.sandbox import Limits, SandboxError, why_unavailable
-from course_lib.grading.task import Order, course_version, failed, grade_task, result_from_data
 
 __all__ = [
     "ClassFolder",

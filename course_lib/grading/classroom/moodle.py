@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_lib.files import write_atomically
-from course_lib.grading.collection import Entry, Graded, best_by_topic, by_student
-from course_lib.grading.names import clean_name, feedback_folder
-from course_lib.grading.spreadsheet import html_cell, plain_cell, write_cells
-from course_lib.grading.worksheet import (
+from course_lib.grading.classroom.collection import Entry, Graded, best_by_topic, by_student
+from course_lib.grading.classroom.names import clean_name, feedback_folder
+from course_lib.grading.classroom.spreadsheet import html_cell, plain_cell, write_cells
+from course_lib.grading.classroom.worksheet import (
     Worksheet,
     WorksheetError,
     blank_worksheet,

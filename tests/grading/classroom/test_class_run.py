@@ -14,13 +14,24 @@ from pathlib import Path
 import psutil
 import pytest
 
-from course_lib.grading import class_folder, class_run, lanes
-from course_lib.grading import task as task_module
-from course_lib.grading.class_run import ClassFolder, ClassRunError, ClusterLostError, grade_class
-from course_lib.grading.collection import Entry
+from course_lib.grading.classroom import class_folder, class_run, lanes
+from course_lib.grading.classroom import task as task_module
+from course_lib.grading.classroom.class_run import (
+    ClassFolder,
+    ClassRunError,
+    ClusterLostError,
+    grade_class,
+)
+from course_lib.grading.classroom.collection import Entry
+from course_lib.grading.classroom.task import (
+    Order,
+    course_version,
+    failed,
+    grade_task,
+    result_from_data,
+)
 from course_lib.grading.grader import SubmissionResult
 from course_lib.grading.sandbox import SandboxError
-from course_lib.grading.task import Order, course_version, failed, grade_task, result_from_data
 from course_lib.grading.worker import _end_boxes
 from tests.grading.hostile.cases import HARD, IMPORTS, SOFT, TIES, notebook
 

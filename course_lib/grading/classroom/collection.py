@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course_lib.grading.delivered import (
+from course_lib.grading.classroom.delivered import (
     CollectionError,
     Delivered,
     FileError,
     inner_files,
     open_delivery,
 )
+from course_lib.grading.classroom.names import clean_name, parse_moodle_name, short_hash, slug
 from course_lib.grading.grader import SubmissionResult
-from course_lib.grading.names import clean_name, parse_moodle_name, short_hash, slug
 from course_lib.grading.submission import MAX_FILE
 
 __all__ = [

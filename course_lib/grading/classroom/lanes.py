@@ -21,9 +21,9 @@ from typing import Any
 
 import torch
 
-from course_lib.grading.class_folder import ClassRunError
+from course_lib.grading.classroom.class_folder import ClassRunError
+from course_lib.grading.classroom.task import close_grader
 from course_lib.grading.sandbox import SandboxError, why_unavailable
-from course_lib.grading.task import close_grader
 from course_lib.grading.wire import clean
 
 _PATIENCE = 120.0  # segundos que se espera a un grupo que se quedó sin procesos

@@ -16,9 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from course_lib.grading.collection import Entry, Graded
-from course_lib.grading.grader import ExerciseResult, SubmissionResult
-from course_lib.grading.moodle import (
+from course_lib.grading.classroom.collection import Entry, Graded
+from course_lib.grading.classroom.moodle import (
     WorksheetError,
     counted_topics,
     read_worksheet,
@@ -26,8 +25,9 @@ from course_lib.grading.moodle import (
     write_grades,
     write_worksheet,
 )
-from course_lib.grading.names import clean_name, parse_moodle_name
-from course_lib.grading.spreadsheet import plain_cell
+from course_lib.grading.classroom.names import clean_name, parse_moodle_name
+from course_lib.grading.classroom.spreadsheet import plain_cell
+from course_lib.grading.grader import ExerciseResult, SubmissionResult
 from tests.grading.class_zip import make_class, worksheet
 
 SPANISH = {

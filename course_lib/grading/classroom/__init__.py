@@ -1,0 +1,1 @@
+"""Calificar una clase: reunir lo entregado, repartirlo entre procesos y publicar el resultado."""
