@@ -57,13 +57,16 @@ ROLE_TARGET = re.compile(r"^(.*?)\s*<[^<>]*>$", re.S)
 # terminal.py traduce los mensajes de Typer: los originales están en inglés.
 CORPUS = {
     "course_lib/terminal.py",
+    "course_lib/grading/classroom/_moodle_headers.py",
     *(
         f"course_lib/data/{name}.py"
         for name in ("_lexicon", "_methods", "_opinions", "_grammar", "_tasks")
     ),
 }
-# Textos que no son prosa: patrones de einops, expresiones regulares, marcado y SQL.
-MACHINE = re.compile(r"->|\\|<\w+ |xmlns|0x|^\s*(SELECT|CREATE|INSERT)\b")
+# Textos que no son prosa: patrones de einops, expresiones regulares, marcado, SQL y
+# mensajes de torch.
+MACHINE = re.compile(r"->|\\|<\w+ |xmlns|0x|inplace|^\s*(SELECT|CREATE|INSERT)\b")
+OPTIONS = {"loc", "style", "textcoords", "xycoords"}  # argumentos cuyo valor no es prosa
 SPOKEN_ROLES = {"term", "ref", "doc", "numref", "eq"}
 
 
@@ -205,7 +208,12 @@ def _technical(tree: ast.AST, library: bool) -> set[int]:
             found += ast.walk(node.slice)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found += [node] if MACHINE.search(node.value) else []
-        elif isinstance(node, ast.keyword) and node.arg in {"loc", "textcoords", "xycoords"}:
+        elif isinstance(node, ast.keyword) and node.arg in {
+            "loc",
+            "style",
+            "textcoords",
+            "xycoords",
+        }:
             found += ast.walk(node.value)
         elif library and isinstance(node, ast.Dict):
             found += [key for key in node.keys if key is not None]

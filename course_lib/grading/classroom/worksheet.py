@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
+from course_lib.grading.classroom._moodle_headers import HEADERS, SPANISH
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.spreadsheet import (
     encoding_of,
@@ -22,36 +23,7 @@ from course_lib.grading.classroom.spreadsheet import (
     write_cells,
 )
 
-# Los encabezados, en el idioma de quien descarga la hoja: `recordid`, `lastmodifiedgrade`,
-# `maxgrade`, `submissionteam` y `scale` de mod_assign, `grade` (después, `gradenoun`) y `fullname`
-# del núcleo, y `pluginname` de assignfeedback_comments.
-_HEADERS = {
-    "identifier": ("Identificador", "Identifier"),
-    "name": ("Nombre completo", "Nombre", "Full name", "Nom complet", "Nom"),
-    "grade": ("Calificación", "Grade", "Qualificació"),
-    "maximum": ("Calificación máxima", "Maximum grade", "Qualificació màxima"),
-    "modified": (
-        "Última modificación (calificación)",
-        "Last modified (grade)",
-        "Darrera modificació (qualificació)",
-    ),
-    "comments": (
-        "Comentarios de retroalimentación",
-        "Feedback comments",
-        "Comentaris de retroalimentació",
-    ),
-    "team": ("Grupo", "Group", "Grup"),
-    "scale": ("Escala", "Scale"),
-}
 _REQUIRED = ("identifier", "grade", "modified")
-_SPANISH = (
-    "Identificador",
-    "Nombre completo",
-    "Calificación",
-    "Calificación máxima",
-    "Última modificación (calificación)",
-    "Comentarios de retroalimentación",
-)
 _DELIMITERS = (",", ";", "\t", ":")
 _NUMBER_OR_DATE = re.compile(r"-?[0-9]+([.,][0-9]+)?|-")
 _OURS = re.compile(r'<div class="course-grade">.*?</div>', re.DOTALL)
@@ -148,14 +120,14 @@ def blank_worksheet(entries: Iterable[Entry], top: int) -> Worksheet:
         top: la calificación máxima.
     """
     # Entre «Participante» y el número va un espacio: el lector de Moodle quita tantos caracteres
-    # como tenga la palabra en el idioma de quien la sube («Participante», «Participant ») y
+    # como tenga la palabra en el idioma de quien la sube (en inglés, uno más, el espacio) y
     # convierte el resto en número. Sin el espacio podría perder la primera cifra.
     rows = [
         [f"Participante {entry.participant}", entry.student, "", str(top), "-", ""]
         for entry in entries
         if entry.participant is not None
     ]
-    return Worksheet(rows, list(_SPANISH), _find_columns(_SPANISH))
+    return Worksheet(rows, list(SPANISH), _find_columns(SPANISH))
 
 
 def read_worksheet(path: Path) -> Worksheet:
@@ -210,7 +182,7 @@ def _decimal(text: str) -> Decimal:
 def _find_columns(header: Sequence[str]) -> dict[str, int]:
     texts = [_comparable(cell) for cell in header]
     found = {}
-    for role, names in _HEADERS.items():
+    for role, names in HEADERS.items():
         places = [texts.index(_comparable(name)) for name in names if _comparable(name) in texts]
         if places:
             found[role] = places[0]
