@@ -1551,7 +1551,7 @@ def _read_cases(rng):
     for batch, t, num_layers, length, memory_length in (
         (2, 6, 1, 2, 3),
         (2, 5, 2, 2, 3),
-        (1, 4, 1, 2, 0),  # sin memoria
+        (4, 6, 1, 2, 0),  # sin memoria
         (1, 7, 3, 3, 2),  # el último segmento es corto
         (2, 9, 2, 3, 20),  # la memoria alcanza para todo: es una pasada entera
     ):
