@@ -50,16 +50,18 @@ def measure(topics: list[str], processes: int = 1) -> list[dict[str, Any]]:
     """Da los números de cada ejercicio de unos temas; guarda cada uno en cuanto lo tiene."""
     keys = {topic: fingerprint(topic) for topic in topics}
     names = [exercise.name for topic in topics for exercise in topic_exercises(topic)]
-    missing = [name for name in names if kept(name, keys) is None]
+    found = {name: kept(name, keys) for name in names}
+    missing = [name for name in names if found[name] is None]
     with _progress() as progress:
         task = progress.add_task("", total=len(names), completed=len(names) - len(missing))
         for name, numbers, faults in _each(missing, processes):
             record = {"key": keys[name.partition(".")[0]], "numbers": numbers, "faults": faults}
             write_atomically(KEPT / f"{name}.json", json.dumps(record).encode())
+            found[name] = numbers
             progress.update(task, advance=1, description=name)
             for fault in faults:
                 progress.console.print(f"{name}: {fault}", markup=False)
-    return [kept(name, keys) for name in names]
+    return list(found.values())
 
 
 def _progress() -> Progress:
