@@ -372,7 +372,7 @@ class _Grading:
         """Avisa de los puntos que dependen de algo vigilado dentro del proceso de la entrega."""
         builtin = any(not name.startswith("course_lib.") for name in answers_of(exercise))
         if verdict.points and self.submission.unusual and (builtin or observed):
-            what = "que no usa lo que es la respuesta" if builtin else "las operaciones que hace"
+            what = "no usar la respuesta" if builtin else "hacer esas operaciones"
             names = ", ".join(f"«{clean(name, 40)}»" for name in self.submission.unusual[:5])
             self.notes.append(
                 f"{exercise.name}: {what} se vigila dentro del proceso de la entrega, que podría "

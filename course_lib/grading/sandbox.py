@@ -68,7 +68,7 @@ def why_unavailable() -> str:
     if sys.platform != "linux":
         return (
             "Para calificar código ajeno hace falta Linux con bubblewrap; en otro sistema, usa una "
-            "máquina virtual o un contenedor de Linux."
+            "máquina virtual de Linux."
         )
     if shutil.which("bwrap") is None:
         return "Falta bubblewrap, que aísla el código ajeno: sudo apt-get install bubblewrap."

@@ -7,7 +7,8 @@ ejecuta nada ni se fía de ningún nombre: un archivo ajeno puede llamarse de cu
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -103,6 +104,32 @@ def best_by_topic(graded: Iterable[Graded]) -> list[Graded]:
         if place not in best or one.result.points > best[place].result.points:
             best[place] = one
     return list(best.values())
+
+
+def counted_topics(graded: Sequence[Graded], topics: Iterable[str] = ()) -> dict[str, int]:
+    """Da los temas que cuentan en la nota de todos, y lo que vale cada uno.
+
+    Son los que se piden o, si no se pide ninguno, los que entregó al menos la mitad: el cuaderno
+    de otro tema, que alguien entrega por error o a propósito, no debe bajar la nota de los demás.
+
+    Argumentos:
+        graded: todo lo calificado.
+        topics: los temas de la tarea.
+    """
+    worth = topics_worth(graded)
+    asked = set(topics)
+    if not asked and worth:
+        delivered = Counter(one.result.topic for one in best_by_topic(graded))
+        students = [works for works in by_student(graded).values() if best_by_topic(works)]
+        needed = min(len(students) / 2, max(delivered.values()))
+        asked = {topic for topic, count in delivered.items() if count >= needed}
+    return {topic: points for topic, points in worth.items() if topic in asked}
+
+
+def topics_worth(graded: Iterable[Graded]) -> dict[str, int]:
+    """Da los temas calificados, en orden, y lo que vale cada uno."""
+    found = {one.result.topic: one.result.max_points for one in best_by_topic(graded)}
+    return {topic: found[topic] for topic in sorted(found)}
 
 
 # Reunir

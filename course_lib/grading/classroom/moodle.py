@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from course_lib.files import write_atomically
-from course_lib.grading.classroom.collection import Entry, Graded, best_by_topic, by_student
+from course_lib.grading.classroom.collection import (
+    Entry,
+    Graded,
+    best_by_topic,
+    by_student,
+    counted_topics,
+    topics_worth,
+)
 from course_lib.grading.classroom.names import clean_name, feedback_folder
 from course_lib.grading.classroom.spreadsheet import html_cell, plain_cell, write_cells
 from course_lib.grading.classroom.worksheet import (
@@ -28,7 +34,6 @@ from course_lib.grading.classroom.worksheet import (
 __all__ = [
     "StudentGrade",
     "WorksheetError",
-    "counted_topics",
     "read_worksheet",
     "student_grades",
     "write_feedback_zip",
@@ -78,31 +83,6 @@ def student_grades(graded: Iterable[Graded]) -> list[StudentGrade]:
     ]
 
 
-def counted_topics(graded: Sequence[Graded], topics: Iterable[str] = ()) -> dict[str, int]:
-    """Da los temas que cuentan en la nota de todos, y lo que vale cada uno.
-
-    Son los que se piden o, si no se pide ninguno, los que entregó al menos la mitad: el cuaderno
-    de otro tema, que alguien entrega por error o a propósito, no debe bajar la nota de los demás.
-
-    Argumentos:
-        graded: todo lo calificado.
-        topics: los temas de la tarea.
-    """
-    worth = _worth(graded)
-    asked = set(topics)
-    if not asked and worth:
-        delivered = Counter(one.result.topic for one in best_by_topic(graded))
-        students = [works for works in by_student(graded).values() if best_by_topic(works)]
-        needed = min(len(students) / 2, max(delivered.values()))
-        asked = {topic for topic, count in delivered.items() if count >= needed}
-    return {topic: points for topic, points in worth.items() if topic in asked}
-
-
-def _worth(graded: Iterable[Graded]) -> dict[str, int]:
-    found = {one.result.topic: one.result.max_points for one in best_by_topic(graded)}
-    return {topic: found[topic] for topic in sorted(found)}
-
-
 # grades.csv
 
 
@@ -118,7 +98,7 @@ def write_grades(graded: Sequence[Graded], path: Path, topics: Iterable[str] = (
         path: dónde se escribe.
         topics: los temas que cuentan; si faltan, los de `counted_topics`.
     """
-    counted, worth = counted_topics(graded, topics), _worth(graded)
+    counted, worth = counted_topics(graded, topics), topics_worth(graded)
     exercises = {e.exercise: e.max_points for e in _exercises(graded)}
     header = ["Estudiante", "Participante", "Archivos", "Total", "Máximo", "Porcentaje"]
     header += [f"{t} ({n})" if t in counted else f"{t} ({n}, no cuenta)" for t, n in worth.items()]
@@ -230,7 +210,7 @@ def _comment(student: StudentGrade, counted: dict[str, int]) -> str:
         lines = [_comment_line(e) for e in result.exercises if e.points < e.max_points]
         parts.append(f"<ul>{''.join(lines)}</ul>" if lines else "")
     for one in student.refused:
-        message = html_cell(clean_name(_refusal(one), 600))
+        message = html_cell(clean_name(_refusal(one), 600).rstrip("."))
         parts.append(f"<p>Sin calificar: {message}.</p>")
     return "".join(parts)
 

@@ -23,7 +23,12 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup
 
-from course_lib.grading.classroom.collection import Graded, best_by_topic, by_student
+from course_lib.grading.classroom.collection import (
+    Graded,
+    best_by_topic,
+    by_student,
+    counted_topics,
+)
 from course_lib.grading.classroom.outline import topic_outline
 from course_lib.grading.classroom.page_text import hint_html, message_html, sentence, visible
 from course_lib.grading.grader import ExerciseResult
@@ -235,7 +240,9 @@ class _Class:
         self.students = students
         names = sorted({name for student in students for name in student.best})
         self.topics = [_Topic(name, students) for name in names]
-        self.max_points = sum(topic.max_points for topic in self.topics)
+        self.counted = counted_topics([one for student in students for one in student.graded])
+        self.uncounted = [t.outline.title for t in self.topics if t.name not in self.counted]
+        self.max_points = sum(t.max_points for t in self.topics if t.name in self.counted)
         self.rows = [_Row(student, self) for student in students]
         self.percents = [row.percent for row in self.rows if row.student.best]
         self.refused = [(s, one) for s in students for one in s.refused]
@@ -273,7 +280,9 @@ class _Row:
         self.by_topic = [
             student.best[n].result.points if n in student.best else None for n in names
         ]
-        self.percent = _percent(student.points, group.max_points)
+        counted = (one for name, one in student.best.items() if name in group.counted)
+        self.points = sum(one.result.points for one in counted)
+        self.percent = _percent(self.points, group.max_points)
         states = Counter(_state(result) for result in student.results)
         self.correct = states["correct"]
         self.to_fix = sum(states[state] for state in _TO_FIX)

@@ -16,10 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from course_lib.grading.classroom.collection import Entry, Graded
+from course_lib.grading.classroom.collection import Entry, Graded, counted_topics
 from course_lib.grading.classroom.moodle import (
     WorksheetError,
-    counted_topics,
     read_worksheet,
     write_feedback_zip,
     write_grades,

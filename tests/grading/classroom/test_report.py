@@ -338,6 +338,19 @@ def test_what_could_be_evaded_is_told_to_the_instructor_and_only_to_them():
     assert parse(class_report([typical()])).find(id="doubtful") is None
 
 
+def test_a_stray_topic_does_not_lower_the_percentages():
+    right = ExerciseResult("bert.count", "correct", 9, 9)
+    people = [graded(answer("columns"), who=entry(name, n)) for n, name in enumerate("abc")]
+    people.append(
+        Graded(entry("a", 0, "bert.ipynb"), SubmissionResult("graded", "", "bert", (right,)))
+    )
+    page = class_report(people)
+    assert re.search(r"En el total no cuenta BERT.*: lo entregó menos de la mitad", said(page))
+    rows = table_of(page, "Tabla de estudiantes")
+    assert rows[0][3:5] == ["Total, de 2", "%"]
+    assert [row[3:5] for row in rows[1:]] == [["2", "100"]] * 3
+
+
 def test_a_hint_says_with_which_inputs_it_shows():
     seen = replace(mistaken("hard_argmax", "row_index"), inputs="con entradas de forma (3, 4)")
     assert "con entradas de forma (3, 4)." in said(feedback_page([graded(seen)]))
