@@ -353,7 +353,7 @@ class _Grading:
     def _check(self, worker: Worker, exercise: Exercise) -> ExerciseResult:
         name = self.sheet.names[exercise.name]
         limit = max(0.0, min(self.grader.limits.call_seconds, self._left()))
-        worker.peer.seconds = limit
+        worker.peer.seconds, worker.peer.until = limit, self._deadline
         worker.peer.forget()
         worker.channel.deadline = time.monotonic() + limit
         worker.channel.send({"op": "forget"})

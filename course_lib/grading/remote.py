@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import math
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -35,7 +36,8 @@ from course_lib.grading.plain_data import Comparison, copy_inputs, plain
 from course_lib.grading.wire import Channel, ConversationError, ProtocolError, clean, decode, encode
 
 MAX_CALLBACKS = 20_000
-MAX_CALLBACK_ELEMENTS = 20_000
+MAX_CALLBACK_ELEMENTS = 5000
+MAX_ALL_CALLBACK_ELEMENTS = 4_000_000
 MAX_NOTES = 20_000
 
 
@@ -78,6 +80,8 @@ class Peer:
         find: da la función de este lado que el otro pide por su nombre.
         around: el contexto en que se atiende cada llamada.
         seconds: cuánto puede tardar una llamada, contando lo que ella pida de vuelta.
+
+    El atributo `until` es la hora (`time.monotonic`) en que termina el plazo de todas.
     """
 
     def __init__(
@@ -90,6 +94,7 @@ class Peer:
         seconds: float | None = None,
     ) -> None:
         self.channel, self.trusted, self.seconds = channel, trusted, seconds
+        self.until = math.inf
         self._find, self._around = find, around
         self._tracked, self._depth, self._anchors = False, 0, []
         self.forget()
@@ -99,7 +104,7 @@ class Peer:
         self.observed = False
         self._functions: list[Callable] = []
         self._records: list[_Record] = []
-        self._served = 0
+        self._served = self._served_elements = 0
 
     # Llamar
 
@@ -135,7 +140,7 @@ class Peer:
     def _request(self, header: dict, tensors: list[torch.Tensor]) -> tuple[dict, list]:
         """Envía una petición y, hasta que llega su respuesta, atiende las llamadas de vuelta."""
         if self._depth == 0 and self.seconds is not None:
-            self.channel.deadline = time.monotonic() + self.seconds
+            self.channel.deadline = min(time.monotonic() + self.seconds, self.until)
         self._depth += 1
         try:
             self.channel.send(header, tensors)
@@ -291,8 +296,13 @@ class Peer:
         self._served += self.trusted
         if self._served > MAX_CALLBACKS:
             raise RuntimeError("llamas demasiadas veces a una función que recibes")
-        if self.trusted and sum(t.numel() for t in tensors) > MAX_CALLBACK_ELEMENTS:
+        # Un tensor de (10⁹, 0) no ocupa nada, pero sus posiciones, sí: un eje vacío cuenta por uno.
+        elements = sum(math.prod(max(1, n) for n in t.shape) for t in tensors)
+        if self.trusted and elements > MAX_CALLBACK_ELEMENTS:
             raise RuntimeError("llamas a una función que recibes con un tensor demasiado grande")
+        self._served_elements += elements
+        if self.trusted and self._served_elements > MAX_ALL_CALLBACK_ELEMENTS:
+            raise RuntimeError("llamas demasiadas veces a una función que recibes")
 
     @contextlib.contextmanager
     def _tracking(self) -> Iterator[list[torch.Tensor]]:

@@ -167,16 +167,18 @@ def _arguments(library: Path | None, limits: Limits) -> list[str]:
     writable = ["--perms", "1777", "--size", size, "--tmpfs"]
     hidden = str(Path(course_lib.__file__).parent)
     folders = _python_folders()
-    covered = any(hidden.startswith(f"{folder}/") for folder in folders)
+    covered = any(hidden.startswith(f"{folder}/") for folder in ("/usr", *folders))
     return [
         *user,
         *("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
         *("--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv"),
         *("--hostname", "course", "--ro-bind", "/usr", "/usr"),
         *(x for n in ("bin", "sbin", "lib", "lib64") for x in _system_link(n)),
-        *("--proc", "/proc", "--dev", "/dev", *writable, "/tmp", *writable, HOME),
+        # Sin cerrarla, quien no califica como administrador escribe en /dev media memoria.
+        *("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"),
+        *(*writable, "/tmp", *writable, HOME),
         *(x for folder in folders for x in _read_only(folder)),
-        *(["--perms", "0755", "--tmpfs", hidden] if covered else []),
+        *(["--tmpfs", hidden, "--remount-ro", hidden] if covered else []),
         *(["--ro-bind", str(library), LIBRARY] if library else []),
         *("--remount-ro", "/", "--chdir", HOME, "/bin/cat"),
     ]

@@ -29,7 +29,9 @@ from course_lib.grading.plain_data import Unsupported
 
 MAX_HEADER = 4 << 20
 MAX_TENSORS = 64 << 20
-_MAX_DEPTH, _MAX_ITEMS, _MAX_DIGITS = 16, 200_000, 1000
+_MAX_DEPTH, _MAX_ITEMS, _MAX_DIGITS, _MAX_AXES = 16, 200_000, 1000, 32
+_MAX_TENSOR_LIST = 1 << 20  # bytes de la cabecera de safetensors, que nombra cada tensor
+_LOOK_EVERY = 0.5
 _SIZES = struct.Struct(">II")
 _INTEGERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _DTYPES = frozenset((*_INTEGERS, torch.float16, torch.bfloat16, torch.float32, torch.float64))
@@ -66,6 +68,7 @@ class Channel:
         self._socket = connection
         self._watch = watch
         self.deadline: float | None = None
+        self._next_look = 0.0
         connection.setblocking(False)
 
     def send(self, header: dict, tensors: list[torch.Tensor] | None = None) -> None:
@@ -86,6 +89,7 @@ class Channel:
 
     def receive(self) -> tuple[dict, list[torch.Tensor]]:
         """Recibe un mensaje y comprueba todo lo que se puede comprobar sin saber qué dice."""
+        self._look()
         text_size, body_size = _SIZES.unpack(self._read(_SIZES.size))
         if text_size > MAX_HEADER or body_size > MAX_TENSORS:
             raise ProtocolError(f"anuncia {text_size} + {body_size} bytes: es demasiado")
@@ -117,6 +121,15 @@ class Channel:
             found += piece
         return found
 
+    def _look(self) -> None:
+        """Mira el plazo y la memoria: quien envía sin parar nunca hace esperar."""
+        now = time.monotonic()
+        if self.deadline is not None and now >= self.deadline:
+            raise DeadlineError
+        if self._watch is not None and now >= self._next_look:
+            self._next_look = now + _LOOK_EVERY
+            self._watch()
+
     def _wait(self, event: int) -> None:
         with selectors.DefaultSelector() as selector:  # `select` falla con descriptores > 1023
             selector.register(self._socket, event)
@@ -138,6 +151,8 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
 def _tensors(body: bytes) -> list[torch.Tensor]:
     if not body:
         return []
+    if int.from_bytes(body[:8], "little") > _MAX_TENSOR_LIST:
+        raise ProtocolError("envía demasiados tensores")
     try:
         named = safetensors.torch.load(body)
         found = [named.pop(str(i)).clone() for i in range(len(named))]  # no vistas del mensaje
@@ -145,6 +160,8 @@ def _tensors(body: bytes) -> list[torch.Tensor]:
         raise ProtocolError("los tensores no tienen el formato acordado") from None
     if any(tensor.dtype not in _DTYPES for tensor in found):
         raise ProtocolError("un tensor tiene un dtype que no está en la lista")
+    if any(tensor.ndim > _MAX_AXES for tensor in found):
+        raise ProtocolError("un tensor tiene demasiados ejes")
     return found
 
 
@@ -204,6 +221,7 @@ def decode(
 class _Decoder:
     def __init__(self, tensors: list[torch.Tensor], function: Callable[[int], Any] | None) -> None:
         self.tensors, self.function, self.items = tensors, function, 0
+        self.named: set[int] = set()
 
     def value(self, tree: Any, depth: int) -> Any:
         self.items += 1
@@ -240,7 +258,9 @@ class _Decoder:
         if tag in ("T", "F") and type(content) is int:
             if tag == "F" and self.function is not None:
                 return self.function(content)
-            if tag == "T" and 0 <= content < len(self.tensors):
+            # Un tensor nombrado cien mil veces serían, al copiarlo, cien mil tensores.
+            if tag == "T" and 0 <= content < len(self.tensors) and content not in self.named:
+                self.named.add(content)
                 return self.tensors[content]
         if isinstance(content, str) and tag in ("i", "f", "u"):
             return _scalar(tag, content)

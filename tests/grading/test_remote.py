@@ -1,8 +1,10 @@
 """Llamar a funciones de otro proceso da lo mismo que llamarlas aquí."""
 
 import contextlib
+import json
 import multiprocessing
 import socket
+import time
 
 import pytest
 import torch
@@ -16,6 +18,7 @@ from course_lib.grading.wire import (
     DeadlineError,
     ProtocolError,
     Unsupported,
+    _tensors,
     decode,
     encode,
 )
@@ -126,6 +129,44 @@ def test_bytes_that_are_not_a_message_are_refused(sent):
             Channel(ours).receive()
 
 
+def test_a_tensor_named_many_times_is_refused():
+    tensors = [torch.zeros(1), torch.ones(1)]
+    assert decode(["l", [["T", 1], ["T", 0]]], tensors) == [1.0, 0.0]
+    with pytest.raises(ProtocolError):
+        decode(["l", [["T", 0], ["T", 0]]], tensors)
+
+
+def test_thousands_of_empty_tensors_and_of_axes_are_refused():
+    many = {str(i): {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(20_000)}
+    deep = {"0": {"dtype": "F32", "shape": [0] * 60, "data_offsets": [0, 0]}}
+    for listed, reason in ((many, "demasiados tensores"), (deep, "ejes")):
+        text = json.dumps(listed).encode()
+        body = len(text).to_bytes(8, "little") + text
+        with pytest.raises(ProtocolError, match=reason):
+            _tensors(body)
+
+
+def test_who_sends_without_pause_does_not_stop_the_clock():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"\0\0\0\2\0\0\0\0{}" * 2)
+        watched = []
+        channel = Channel(ours, lambda: watched.append(1))
+        assert channel.receive() == ({}, []) and watched
+        channel.deadline = time.monotonic() - 1
+        with pytest.raises(DeadlineError):
+            channel.receive()
+
+
+def test_the_time_of_all_the_calls_has_an_end():
+    with remote(answer=lambda: 1) as (peer, answer):
+        peer.until = time.monotonic() + 60
+        assert answer() == 1
+        peer.until = time.monotonic() - 1
+        with pytest.raises(DeadlineError):
+            answer()
+
+
 def test_an_object_crosses_only_as_a_name_for_it():
     with remote(make=object) as (_, make):
         assert make() == Unsupported("un objeto de tipo object")
@@ -133,7 +174,6 @@ def test_an_object_crosses_only_as_a_name_for_it():
 
 def test_a_late_answer_and_a_dead_process_are_not_the_students_exceptions():
     import os
-    import time
 
     with remote(leave=os._exit) as (_, leave), pytest.raises(ChannelClosedError):
         leave(0)
@@ -184,14 +224,17 @@ def test_a_function_argument_is_computed_here():
 
 def test_callbacks_are_bounded():
     with remote(
-        big=lambda f: f(torch.zeros(50_000)), many=lambda f: [f(0) for _ in range(10**9)]
-    ) as (
-        peer,
-        big,
-        many,
-    ):
-        with pytest.raises(RemoteError, match="demasiado grande"):
-            big(lambda x: x)
+        big=lambda f: f(torch.zeros(50_000)),
+        empty=lambda f: f(torch.zeros(10**9, 0)),
+        many=lambda f: [f(0) for _ in range(10**9)],
+        heavy=lambda f: [f(torch.zeros(5000)) for _ in range(10**9)],
+    ) as (peer, big, empty, many, heavy):
+        for too_big in (big, empty):
+            with pytest.raises(RemoteError, match="demasiado grande"):
+                too_big(lambda x: x)
+        with pytest.raises(RemoteError, match="demasiadas veces"):
+            heavy(lambda x: None)
+        peer.forget()
         peer._served = MAX_CALLBACKS - 5
         with pytest.raises(RemoteError, match="demasiadas veces"):
             many(lambda x: x)

@@ -38,7 +38,10 @@ def test_there_is_no_privilege_left():
     assert told[0] != "0" and "CapEff:\t0000000000000000" in told and "NoNewPrivs:\t1" in told
 
 
-def test_the_disk_is_the_system_and_python_and_nothing_can_be_written_there():
+@pytest.mark.parametrize("user", [0, 1000])
+def test_the_disk_is_the_system_and_python_and_nothing_can_be_written_there(user, monkeypatch):
+    if os.getuid() == 0:  # lo que monta para un usuario corriente
+        monkeypatch.setattr(sandbox.os, "getuid", lambda: user)
     told = inside("""
 import os
 tell(sorted(os.listdir("/")))
@@ -50,6 +53,13 @@ open("/tmp/x", "w"); open("/home/student/x", "w"); tell("ok")
 """)
     assert told.endswith("ok") and "WROTE" not in told
     assert "'etc'" not in told and "'var'" not in told
+
+
+def test_the_course_is_hidden_where_the_system_is_shown(monkeypatch):
+    monkeypatch.setattr(sandbox.course_lib, "__file__", "/usr/bin/course_lib/__init__.py")
+    arguments = sandbox._arguments(None, LIMITS)
+    place = arguments.index("/usr/bin/course_lib")
+    assert arguments[place - 1] == "--tmpfs" and arguments[place + 1] == "--remount-ro"
 
 
 def test_what_is_written_is_bounded():

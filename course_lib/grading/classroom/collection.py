@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from course_lib.grading.classroom.delivered import (
@@ -77,7 +77,8 @@ class Graded:
 
 def student_key(entry: Entry) -> str:
     """Identifica a quien entrega, con un texto que sirve de nombre de archivo."""
-    return _joined(entry.student, entry.participant or short_hash(entry.student))
+    # Con ocho cifras, quien elige su nombre encuentra en minutos uno que se une al de otra persona.
+    return _joined(entry.student, entry.participant or short_hash(entry.student, digits=16))
 
 
 def _joined(student: str, *parts: str | None) -> str:
@@ -168,7 +169,20 @@ def collect(path: Path) -> list[Entry]:
                 )
     if not any(owner.plugins or owner.found for owner in owners):
         raise CollectionError(f"«{path}» no tiene ningún cuaderno (.ipynb): revisa la ruta.")
-    return sorted(entries, key=lambda e: (_sortable(e.student), e.participant or "", e.source))
+    entries.sort(key=lambda e: (_sortable(e.student), e.participant or "", e.source))
+    return list(_with_different_keys(entries))
+
+
+def _with_different_keys(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Distingue las claves repetidas: ocho cifras se hacen coincidir a propósito."""
+    taken: set[str] = set()
+    for entry in entries:
+        key, count = entry.key, 1
+        while key in taken:
+            count += 1
+            key = f"{entry.key}-{count}"
+        taken.add(key)
+        yield replace(entry, key=key)
 
 
 def _sortable(text: str) -> tuple[str, str]:

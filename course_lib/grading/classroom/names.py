@@ -108,7 +108,7 @@ def slug(text: str, limit: int = 40) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:limit].strip("-")
 
 
-def short_hash(*parts: str) -> str:
-    """Resume unos textos en ocho cifras hexadecimales, iguales en cada ejecución."""
+def short_hash(*parts: str, digits: int = 8) -> str:
+    """Resume unos textos en cifras hexadecimales, iguales en cada ejecución."""
     content = "\0".join(parts).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(content).hexdigest()[:8]
+    return hashlib.sha256(content).hexdigest()[:digits]

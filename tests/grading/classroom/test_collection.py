@@ -504,6 +504,20 @@ def test_a_number_in_the_name_is_not_the_number_of_another(tmp_path):
     assert student_key(first) != student_key(Entry("Ana 45", "k", "t", b"", "5"))
 
 
+def test_keys_made_to_coincide_are_told_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(collection, "short_hash", lambda *parts: "0" * 8)
+    (tmp_path / "ana").mkdir()
+    for name in ("t.ipynb", "t_.ipynb"):
+        (tmp_path / "ana" / name).write_bytes(NOTEBOOK)
+    assert [e.key for e in collect(tmp_path)] == ["ana-t-00000000", "ana-t-00000000-2"]
+
+
+def test_a_name_made_to_coincide_is_not_the_same_person():
+    # Mismo `slug`, y las mismas ocho primeras cifras de su resumen.
+    names = ("ana.,.,,,,,,,,,,.,.....", "ana.,....,.,,,.,,.,....")
+    assert len({student_key(Entry(name, "k", "t", b"")) for name in names}) == 2
+
+
 def test_names_without_latin_letters_have_their_own_keys(tmp_path):
     entries = collect_zip(tmp_path, ("李/t.ipynb", NOTEBOOK), ("王/t.ipynb", NOTEBOOK))
     assert len({e.key for e in entries}) == len({student_key(e) for e in entries}) == 2

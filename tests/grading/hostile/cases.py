@@ -570,6 +570,19 @@ def soft_argmax(scores, beta):
 """,
     ),
     instead_of_soft(
+        "un tensor de 4 MB nombrado cien mil veces",
+        """
+import course_lib.grading.remote as remote
+def soft_argmax(scores, beta):
+    def encode(value, tensors, export=None):
+        tensors.append(torch.zeros(1_000_000))
+        return ["l", [["T", len(tensors) - 1]] * 100_000]
+    remote.encode = encode
+    return scores
+""",
+        "no se puede leer",
+    ),
+    instead_of_soft(
         "un entero de un millón de cifras", "def soft_argmax(scores, beta): return 10 ** 1_000_000"
     ),
     instead_of_soft(
@@ -655,6 +668,7 @@ MALFORMED = [
     encoded("una lista", [1, 2], says="no un cuaderno"),
     encoded("celdas que no son una lista", {"cells": {"a": 1}}, says="no un cuaderno"),
     encoded("tres mil celdas", notebook(["x = 1"] * 3000), says="celdas"),
+    encoded("medio millón de nombres", notebook([f"x = [{'a,' * 500_000}]"]), says="código"),
     encoded("el formato 3", _OLD, FULL),
     encoded(
         "celdas de clases inventadas",
