@@ -212,6 +212,8 @@ BINARY_CROSS_ENTROPY = Exercise(
     answers=(
         "torch.nn.functional.binary_cross_entropy",
         "torch.nn.functional.binary_cross_entropy_with_logits",
+        "torch.nn.functional.multilabel_soft_margin_loss",
+        "torch.nn.functional.soft_margin_loss",
     ),
     points=2,
     partial=(Part("las puntuaciones moderadas", 1, cases=_moderate),),

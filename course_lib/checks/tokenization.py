@@ -714,7 +714,12 @@ def _unit(X, dim=-1):
 
 COSINE = Exercise(
     name="tokenization.cosine",
-    answers=("torch.nn.functional.cosine_similarity", "torch.cosine_similarity"),
+    answers=(
+        "torch.nn.functional.cosine_similarity",
+        "torch.cosine_similarity",
+        "torch.nn.functional.cosine_embedding_loss",
+        "torch.cosine_embedding_loss",
+    ),
     points=1,
     reference=_cosine,
     cases=_cosine_cases,
