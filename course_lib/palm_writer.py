@@ -145,9 +145,9 @@ def _require_paper_model(palm):
     serial = any(isinstance(block, SerialBlock) for block in palm.blocks)
     usual = isinstance(palm.norm, nn.LayerNorm) and config.positions == "rotary" and not serial
     if not usual or palm.training:
+        named = {name: getattr(config, name) for name in ("parallel", "norm", "positions")}
         raise ValueError(
-            "PaLMWriter: se esperaba un PaLM en modo de evaluación, con bloques en paralelo, "
-            f"norm='layer' y positions='rotary', y llegó norm={config.norm!r}, "
-            f"positions={config.positions!r}, parallel={config.parallel} y "
-            f"training={palm.training}. Llama a eval(), o usa PaLM.step, que sirve para todos."
+            "Se esperaba un PaLM en modo de evaluación, con bloques en paralelo, normalización de "
+            f"capa y giros, y llegó {named | {'training': palm.training}}. Llama a eval(), o usa "
+            "PaLM.step, que sirve para todos."
         )
