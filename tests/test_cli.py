@@ -243,6 +243,9 @@ def test_grade_writes_everything_and_says_where(fake_grader, tmp_path):
     assert not (out / "moodle_feedback.zip").exists(), "nadie vino de Moodle"
     again = run("grade", tmp_path / "class", "--out", out)
     assert again.exit_code == 0 and again.stdout == result.stdout
+    (tmp_path / "class" / "luis.ipynb").unlink()
+    run("grade", tmp_path / "class", "--out", out)
+    assert len(list((out / "feedback").glob("*.html"))) == 1, "la página de quien ya no está"
 
 
 def test_grade_for_moodle_writes_what_is_uploaded(fake_grader, tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -173,7 +174,7 @@ def write_worksheet(
         topics: los temas que cuentan; si faltan, los de `counted_topics`.
 
     Devuelve:
-        list[str]: los estudiantes que no están en la hoja.
+        list[str]: los estudiantes que no están en la hoja, o comparten un renglón.
 
     Errores:
         WorksheetError: la plantilla no es una hoja de Moodle, o la tarea usa una escala.
@@ -184,8 +185,8 @@ def write_worksheet(
         sheet = blank_worksheet([student.entry for student in students], top)
     else:
         sheet = read_worksheet(template)
-    for student in students:
-        rows = sheet.rows_of(student.entry)
+    places = _places([sheet.rows_of(student.entry) for student in students])
+    for student, rows in zip(students, places, strict=True):
         for row in rows:
             _fill(sheet, row, student, counted)
         if not rows:
@@ -193,6 +194,12 @@ def write_worksheet(
     if template is not None or len(missing) < len(students):
         write_atomically(path, sheet.content())
     return missing
+
+
+def _places(found: list[list]) -> list[list]:
+    """Deja sin sitio a quienes coinciden en uno: mejor ninguna nota que la de otro."""
+    taken = Counter(place for places in found for place in places)
+    return [places if all(taken[place] == 1 for place in places) else [] for places in found]
 
 
 def _fill(sheet: Worksheet, row: int, student: StudentGrade, counted: dict[str, int]) -> None:
@@ -239,23 +246,20 @@ def write_feedback_zip(
             número no es el de ningún participante.
 
     Devuelve:
-        list[str]: los estudiantes sin sitio en el ZIP.
+        list[str]: los estudiantes sin sitio en el ZIP, o que comparten uno.
 
     Errores:
-        ValueError: dos páginas para la misma persona.
         WorksheetError: la plantilla no es una hoja de Moodle.
     """
     sheet = read_worksheet(template) if template is not None else None
     files: dict[str, str] = {}
     missing = []
-    for entry, page in pages:
-        folders = _feedback_folders(entry, sheet)
+    pages = list(pages)
+    places = _places([_feedback_folders(entry, sheet) for entry, _ in pages])
+    for (entry, page), folders in zip(pages, places, strict=True):
+        files |= dict.fromkeys(folders, page)
         if not folders:
             missing.append(entry.student)
-        for folder in folders:
-            if folder in files:
-                raise ValueError(f"Hay dos páginas para «{folder}»: junta las de cada estudiante.")
-            files[folder] = page
     if files:
         write_atomically(path, _zip_bytes(files))
     return missing

@@ -52,6 +52,9 @@ def publish(
     links = {one.entry.key: f"feedback/{student_key(one.entry)}.html" for one in graded}
     for student, page in pages.items():
         write_atomically(folder / "feedback" / f"{student}.html", page.encode())
+    for path in (folder / "feedback").glob("*.html"):
+        if path.stem not in pages:  # de quien ya no está entre las entregas
+            path.unlink()
     report, grades = folder / "report.html", folder / "grades.csv"
     write_atomically(report, class_report(graded, links=links, when=when).encode())
     write_grades(graded, grades)

@@ -520,10 +520,23 @@ def test_the_same_pages_are_the_same_bytes(tmp_path):
     assert dates == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_two_pages_for_one_person_are_an_error(tmp_path):
-    pages = [(graded(7, 1).entry, "a"), (graded(7, 2).entry, "b")]
-    with pytest.raises(ValueError, match="dos páginas"):
-        write_feedback_zip(pages, tmp_path / "f.zip")
+def test_whoever_shares_a_place_gets_none(tmp_path):
+    """Sin números, «Ana P» y «ana_p» parecen la misma persona de la hoja: ninguna recibe nada."""
+    names = ("Ana P", "ana_p", "Luis")
+    works = [
+        Graded(Entry(name, f"k{n}", f"{name}.ipynb", b""), graded(7, n).result)
+        for n, name in enumerate(names, 1)
+    ]
+    template = tmp_path / "hoja.csv"
+    header = "Identificador,Nombre completo,Calificación,Última modificación (calificación)"
+    template.write_text(f"{header}\nParticipante 1,Ana P,,-\nParticipante 2,Luis,,-\n", "utf-8")
+    assert write_worksheet(works, tmp_path / "out.csv", template) == ["Ana P", "ana_p"]
+    lines = (tmp_path / "out.csv").read_text("utf-8-sig").splitlines()
+    assert lines[1] == "Participante 1,Ana P,,-" and lines[2] != "Participante 2,Luis,,-"
+    pages = [(one.entry, "página") for one in works]
+    assert write_feedback_zip(pages, tmp_path / "out.zip", template) == ["Ana P", "ana_p"]
+    (member,) = zipfile.ZipFile(tmp_path / "out.zip").namelist()
+    assert "Luis" in member
 
 
 def test_without_participants_there_is_no_zip(tmp_path):
