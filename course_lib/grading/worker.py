@@ -233,7 +233,11 @@ def _block(name: str) -> None:
 
 
 class _Refusal(TorchFunctionMode):
-    """Rechaza unas funciones de torch, las llame quien las llame, en este hilo."""
+    """Rechaza unas funciones de torch, por cualquier nombre, en este hilo.
+
+    No ve a la que otra función de torch llama por dentro: si también esa da la respuesta, el
+    ejercicio la nombra en `answers`.
+    """
 
     def __init__(self, names: list[str]) -> None:
         super().__init__()
