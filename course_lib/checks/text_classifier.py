@@ -216,7 +216,7 @@ BINARY_CROSS_ENTROPY = Exercise(
         "torch.nn.functional.soft_margin_loss",
     ),
     points=2,
-    partial=(Part("las puntuaciones moderadas", 1, cases=_moderate),),
+    partial=(Part("los logits moderados", 1, cases=_moderate),),
     reference=binary_cross_entropy,
     cases=_loss_cases,
     gradient=True,

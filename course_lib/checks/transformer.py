@@ -830,7 +830,7 @@ def _post_or_pre(x, W, placement, gain, gain_out):
 RESIDUAL = Exercise(
     name="transformer.residual",
     points=2,
-    partial=(Part("post y pre", 1, cases=_post_or_pre),),
+    partial=(Part("las colocaciones post y pre", 1, cases=_post_or_pre),),
     reference=_residual,
     cases=_residual_cases,
     call=_residual_call,

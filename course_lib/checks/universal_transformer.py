@@ -929,7 +929,7 @@ ADAPTIVE_LOOP = Exercise(
     points=3,
     partial=(
         Part("el número de pasos", 1, item=1),
-        Part("el resultado, sin su gradiente", 1),
+        Part("los valores", 1),
     ),
     reference=_adaptive,
     cases=_adaptive_cases,
@@ -1658,7 +1658,7 @@ def _arguments_exchanged(state, active, block):
 ACTIVE_ONLY = Exercise(
     name="universal_transformer.active_only",
     points=2,
-    partial=(Part("el resultado, sin su gradiente", 1),),
+    partial=(Part("los valores", 1),),
     reference=_update,
     cases=_update_cases,
     call=_update_call,

@@ -173,7 +173,7 @@ class Comparison:
         """Da las propiedades en que difieren, con el lugar; nunca muestra lo esperado."""
         actual = _as_scalar(actual, expected)
         if _kind(actual) != _kind(expected):
-            hint = "; ¿falta un return?" if actual is None else ""
+            hint = "; ¿falta un return?" if actual is None and not where else ""
             text = f"{where}se esperaba {_kind(expected)} y llegó {_kind(actual)}{hint}"
             return [Fault("type", text)]
         if isinstance(expected, torch.Tensor):
