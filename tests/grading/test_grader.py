@@ -191,7 +191,7 @@ def stacked_projection(X, W_q, W_k, W_v):
 """
     result = grader.grade(submit(tmp_path, forged), 5, topic="key_value_store")
     points = by_name(result)["stacked_projection"].points
-    assert points == 0 or any("las operaciones que hace" in note for note in result.notes)
+    assert points == 0 or any("hacer esas operaciones" in note for note in result.notes)
 
 
 def test_one_call_is_enough(sandbox_here, tmp_path):
