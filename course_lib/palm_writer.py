@@ -11,11 +11,10 @@ from torch import Tensor, nn
 
 from course_lib.layers.arguments import require_ids
 from course_lib.layers.dense import dense
+from course_lib.layers.kv_cache import FIRST_CAPACITY
 from course_lib.layers.parallel_block import SerialBlock
 from course_lib.models.palm import PaLM
 from course_lib.primitives.positions import rotary_table, rotate
-
-_FIRST_CAPACITY = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,7 +56,7 @@ class PaLMWriter:
     Fuente: Chowdhery et al. (2022), §2; capítulo `palm`.
     """
 
-    def __init__(self, palm: PaLM, capacity: int = _FIRST_CAPACITY) -> None:
+    def __init__(self, palm: PaLM, capacity: int = FIRST_CAPACITY) -> None:
         _require_paper_model(palm)
         config, attention = palm.config, palm.blocks[0].attention
         self.palm, self.capacity, self.layout = palm, capacity, config.layout
