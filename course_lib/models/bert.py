@@ -23,6 +23,7 @@ from course_lib.layers.feed_forward import ACTIVATIONS
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.layers.normalization import make_dropout, make_norm
 from course_lib.layers.packing import Packing
+from course_lib.primitives.positions import sinusoidal_positions
 
 TokenIds = Int[Tensor, "batch t"]
 Visible = Bool[Tensor, "batch t"] | None
@@ -248,6 +249,29 @@ class BertEmbedding(nn.Module):
         self.segments = nn.Embedding(config.num_segments, config.d_model)
         self.norm = make_norm("layer", config.d_model, eps=config.eps)
         self.dropout = make_dropout(config.dropout)
+
+    @torch.no_grad()
+    def spread_out(self) -> "BertEmbedding":
+        """Cambia el comienzo de dos tablas, que siguen aprendiéndose; no es el del artículo.
+
+            E ← 5 E,    P ← 0.1 · sinusoides
+
+        Con desviación 0.02 para todo, un modelo pequeño tarda mucho en arrancar: sus tokens se
+        parecen demasiado, y «el de al lado» es algo distinto en cada posición.
+
+        Devuelve:
+            Esta misma capa.
+
+        Errores:
+            ValueError: si d_model no es par, como piden las sinusoides.
+
+        Fuente: capítulo `bert`.
+        """
+        table, positions = self.tokens.table.weight, self.tokens.position_table
+        like = {"device": positions.device, "dtype": positions.dtype}
+        table.mul_(5)
+        positions.copy_(0.1 * sinusoidal_positions(*positions.shape, **like))
+        return self
 
     def forward(self, token_ids: TokenIds, segment_ids: TokenIds | None = None) -> States:
         """Convierte los identificadores en vectores, `[batch, t, d_model]`."""

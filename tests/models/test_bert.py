@@ -101,6 +101,20 @@ def test_the_start_is_small_and_without_bias(make):
             assert len(parameter.flatten()) < 500 or parameter.std() > 0.015, name
 
 
+def test_spreading_out_changes_two_tables_and_nothing_else():
+    torch.manual_seed(0)
+    model = BertForPreTraining(tiny()).double()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    assert model.bert.embedding.spread_out() is model.bert.embedding
+    angles = torch.arange(12.0).double()[:, None] / 10_000 ** (torch.arange(0, 8, 2).double() / 8)
+    sinusoids = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+    tokens, positions = (f"bert.embedding.tokens.{n}" for n in ("table.weight", "position_table"))
+    expected = before | {tokens: 5 * before[tokens], positions: 0.1 * sinusoids}
+    for name, value in model.state_dict().items():
+        assert_close(value, expected[name], **EXACT, msg=f"{name} no empieza donde debe")
+    assert all(parameter.requires_grad for parameter in model.parameters()), "se siguen aprendiendo"
+
+
 # --------------------------------------------------------------------------- codificador
 
 
