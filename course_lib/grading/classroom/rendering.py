@@ -1,0 +1,134 @@
+"""De una plantilla de `templates/` a una página: un solo archivo HTML que no pide nada a nadie.
+
+Todo lo que viene de una entrega pasa por `page_text` y por el escape de la plantilla, y la página
+lleva además una política de contenido que no deja correr ni pedir nada que no sea suyo.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup
+
+from course_lib.grading.classroom.collection import Graded
+from course_lib.grading.classroom.outline import topic_outline
+from course_lib.grading.classroom.page_text import hint_html, message_html, sentence, visible
+from course_lib.grading.classroom.student_results import STATES, percent, state_of
+from course_lib.grading.grader import ExerciseResult
+
+COURSE = "Atención y Transformers"
+
+_TEMPLATES = Path(__file__).with_name("templates")
+_MONTHS = "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"
+_PROPERTIES = {
+    "runs": "el código no llega a dar un resultado",
+    "type": "el resultado no es de la clase pedida",
+    "shape": "el resultado no tiene la forma pedida",
+    "dtype": "el resultado no tiene el dtype pedido",
+    "finite": "hay NaN o infinitos que no deben estar, o faltan",
+    "values": "los valores del resultado no son los pedidos",
+    "inputs": "las entradas quedan modificadas",
+    "gradient": "el gradiente respecto de las entradas no es el pedido",
+}
+
+
+def render(template: str, **values: object) -> str:
+    """Escribe una página.
+
+    Argumentos:
+        template: el nombre de la plantilla.
+        values: lo que la plantilla nombra; si falta algo, es un error.
+    """
+    return _environment().get_template(template).render(**values)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "address": _address,
+        "date": _date,
+        "file": _file,
+        "fingerprint": _fingerprint,
+        "hint": hint_html,
+        "message": message_html,
+        "number": _number,
+        "points": _points,
+        "property": _property,
+        "slow_part": _slow_part,
+        "sentence": sentence,
+        "state": state_of,
+        "visible": visible,
+    }
+    environment.globals |= {
+        "COURSE": COURSE,
+        "STATES": STATES,
+        "percent": percent,
+        "style": _asset("report.css"),
+        "script": _asset("report.js"),
+    }
+    return environment
+
+
+def _asset(name: str) -> Markup:
+    """Una hoja de estilo o un programa nuestros, que van dentro de la página."""
+    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))
+
+
+def _fingerprint(text: str) -> str:
+    """La huella con que la política de contenido reconoce lo que es nuestro."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+# Cómo se escribe cada cosa
+
+
+def _property(result: ExerciseResult) -> str:
+    """En qué se nota el fallo."""
+    name = result.property or ""
+    return _PROPERTIES.get(name) or f"falla {visible(name, 40) or 'otra cosa'}"
+
+
+def _file(one: Graded) -> str:
+    """El archivo que se entregó; vacío si no hubo ninguno y solo se sabe quién."""
+    source = one.entry.source
+    return "" if source == one.entry.student else visible(source, 120)
+
+
+def _slow_part(one: Graded) -> str:
+    """Dónde se fue el tiempo: en un ejercicio, o en ejecutar el cuaderno."""
+    exercises = one.result.exercises
+    if 2 * sum(result.seconds for result in exercises) < one.result.seconds:
+        return "al ejecutar sus celdas"
+    slow = max(exercises, key=lambda result: result.seconds)
+    heading = topic_outline(one.result.topic or "").heading(slow.exercise)
+    return f"{heading} ({slow.seconds:.1f} s)"
+
+
+def _number(value: int | float) -> str:
+    return f"{round(value, 2):g}"
+
+
+def _points(value: int) -> str:
+    return f"{value} {'punto' if value == 1 else 'puntos'}"
+
+
+def _date(when: datetime) -> str:
+    return f"{when.day} de {_MONTHS.split()[when.month - 1]} de {when.year}, {when:%H:%M}"
+
+
+def _address(path: str) -> str:
+    """Una ruta relativa como dirección: ningún nombre de archivo llega a ser un esquema."""
+    return quote(path, errors="replace")
