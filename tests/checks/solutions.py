@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_lib.grading.fingerprint import code_cells, parse_cell
-from course_lib.grading.notebooks import NotebookError, Source, checked_names, topics_in
+from course_lib.grading.notebook_source import NotebookError, Source, checked_names
+from course_lib.grading.notebooks import topics_in
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,7 +6,8 @@
 import pytest
 
 from course_lib.grading.check import find_exercise
-from course_lib.grading.notebooks import Source, checked_names, topics_in
+from course_lib.grading.notebook_source import Source, checked_names
+from course_lib.grading.notebooks import topics_in
 from tests.checks.judging import each_runs_once, failures, find_pairs, mutations
 from tests.checks.mutants import changes_of, describe
 from tests.checks.solutions import ROOT, read_solutions

@@ -7,7 +7,7 @@ import pytest
 
 from course_lib.grading import notebooks
 from course_lib.grading.execution import execute, verdicts
-from course_lib.grading.notebooks import replace_solutions
+from course_lib.grading.notebook_source import Source, build, replace_solutions
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
@@ -193,8 +193,8 @@ def _assert_drift_is_noticed(project):
 
 
 def test_run_all_on_an_untouched_exercise_never_stops(example_project):
-    source = notebooks.Source.read("example", example_project.root)
-    notebook, _ = notebooks.build(source, "exercises")
+    source = Source.read("example", example_project.root)
+    notebook, _ = build(source, "exercises")
     execute(notebook, example_project.root)
     assert [c.execution_count for c in notebook.cells if c.cell_type == "code"] == [1, 2, 3, 4, 5]
 
