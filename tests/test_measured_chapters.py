@@ -50,9 +50,15 @@ def test_they_train_and_leave_the_figures(measured, topic, figures):
     assert "SEED =" not in code
 
 
-def test_each_seed_runs_once_and_the_rows_have_the_published_columns(monkeypatch):
+@pytest.fixture
+def chapter(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(ROOT)
     chapter = importlib.import_module("benchmarks._chapter")
+    monkeypatch.setattr(chapter, "UNFINISHED", tmp_path)
+    return chapter
+
+
+def test_each_seed_runs_once_and_the_rows_have_the_published_columns(monkeypatch, chapter):
     stubbed = {0: 1.0, 1: 2.0, 2: 6.0}
     monkeypatch.setattr(
         chapter, "run_chapter", lambda topic, seed: {"figures": {("pérdida", topic): stubbed[seed]}}
@@ -62,3 +68,34 @@ def test_each_seed_runs_once_and_the_rows_have_the_published_columns(monkeypatch
     assert row["±"] == pytest.approx(7**0.5), "la desviación es la de la muestra"
     published = ROOT / "benchmarks" / "results" / "bert_pretraining.json"
     assert list(row) == list(json.loads(published.read_text())["rows"][0])
+
+
+def test_an_interrupted_measurement_goes_on_where_it_was(monkeypatch, tmp_path, chapter):
+    ran, broken = [], {1}
+
+    def run_chapter(topic, seed):
+        ran.append(seed)
+        if seed in broken:
+            raise KeyboardInterrupt
+        return {"scores": {("copiar", seed): (seed / 3, 0.1)}, "model": object()}
+
+    monkeypatch.setattr(chapter, "run_chapter", run_chapter)
+    monkeypatch.setattr(chapter, "measured_cells", lambda topic: ["from course_lib import devices"])
+    with pytest.raises(KeyboardInterrupt):
+        chapter.run_seeds("palm", "cpu", "scores")
+    assert ran == [0, 1]
+
+    monkeypatch.setattr(chapter, "measured_cells", lambda topic: ["STEPS = 2"])
+    with pytest.raises(KeyboardInterrupt):
+        chapter.run_seeds("palm", "cpu", "scores")
+    assert ran == [0, 1, 0, 1], "con otras celdas, lo guardado ya no vale"
+
+    broken.clear()
+    found = chapter.run_seeds("palm", "cpu", "scores")
+    assert ran == [0, 1, 0, 1, 1, 2], "solo faltaban dos semillas"
+    assert found == [{"scores": {("copiar", seed): (seed / 3, 0.1)}} for seed in (0, 1, 2)]
+
+    kept = [path.name for path in tmp_path.iterdir()]
+    assert len(kept) == 1, f"queda solo lo de las otras celdas; están {kept}"
+    chapter.run_seeds("palm", "cpu", "scores")
+    assert ran[6:] == [0, 1, 2], "terminada, la siguiente mide de nuevo"
