@@ -14,6 +14,7 @@ import ctypes
 import fcntl
 import json
 import os
+import platform
 import resource
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import course_lib
+from course_lib.grading import syscalls
 
 LIBRARY = "/course"
 HOME = "/home/student"
@@ -69,6 +71,11 @@ def why_unavailable() -> str:
         return (
             "Para calificar código ajeno hace falta Linux con bubblewrap; en otro sistema, usa una "
             "máquina virtual de Linux."
+        )
+    if not syscalls.is_known():
+        return (
+            f"No se sabe limitar lo que el código ajeno pide al núcleo en un procesador "
+            f"{platform.machine()}: califica en uno x86_64 o aarch64."
         )
     if shutil.which("bwrap") is None:
         return "Falta bubblewrap, que aísla el código ajeno: sudo apt-get install bubblewrap."
@@ -261,3 +268,4 @@ def _drop_privileges(libc: ctypes.CDLL, user: int) -> None:
     status = Path("/proc/self/status").read_text()
     if any(f"Cap{s}:\t0000000000000000" not in status for s in ("Eff", "Prm", "Inh", "Bnd")):
         raise OSError("quedan privilegios dentro de la caja")
+    syscalls.restrict()

@@ -1,5 +1,6 @@
 """La caja: qué se ve dentro, qué se puede gastar y qué queda después."""
 
+import errno
 import os
 from dataclasses import replace
 
@@ -82,7 +83,7 @@ n = 0
 try:
     for n in range(100):
         if os.fork() == 0: time.sleep(100); os._exit(0)
-except OSError: tell(n < 20)
+except OSError: tell(n < 20); os.kill(-1, 9)
 """
     assert inside(code, replace(LIMITS, processes=10)) == "True"
 
@@ -110,6 +111,44 @@ def test_memory_counts_every_process_of_the_box():
         assert 0 < box.memory() < 64 << 20
 
 
+REFUSED = {
+    "memoria sin proceso": "os.memfd_create('x')",
+    "memoria compartida sin proceso": "ok(libc.shmget(0, 4096, 0o1600))",
+    "mensajes sin proceso": "ok(libc.msgget(0, 0o1600))",
+    "el llavero": "ok(libc.syscall(250 if x86 else 219, 0, -3, 1))",
+    "un espacio de usuarios": "ok(libc.unshare(0x10000000))",
+    "un proceso en otro espacio": "ok(libc.syscall(56 if x86 else 220, 0x10000011, 0, 0, 0, 0))",
+    "clone3, que no se ve por dentro": "ok(libc.syscall(435, 0, 0))",
+    "un socket de otra familia": "socket.socket(40, socket.SOCK_STREAM)",
+    "io_uring": "ok(libc.syscall(425, 4, ctypes.create_string_buffer(256)))",
+    "los números de x32": "ok(libc.syscall(0x40000000 | 39))",
+}
+PRELUDE = """
+import ctypes, os, platform, socket, subprocess, threading
+x86, libc = platform.machine() == "x86_64", ctypes.CDLL(None, use_errno=True)
+def ok(result):
+    if result < 0: raise OSError(ctypes.get_errno(), "")
+"""
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_no_limit_counts_cannot_be_asked_of_the_kernel(what):
+    told = inside(f"{PRELUDE}\ntry: {REFUSED[what]}\nexcept OSError as e: tell(e.errno)")
+    assert told in {str(errno.EPERM), str(errno.ENOSYS), str(errno.EAFNOSUPPORT)}
+
+
+def test_what_an_honest_notebook_asks_is_allowed():
+    told = inside(f"""{PRELUDE}
+thread = threading.Thread(target=tell, args=("hilo ",))
+thread.start()
+thread.join()
+tell(subprocess.run(["/bin/echo", "proceso"], capture_output=True).stdout.decode())
+for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6): socket.socket(family).close()
+tell(len(os.pipe()))
+""")
+    assert told == "hilo proceso\n2"
+
+
 @pytest.mark.parametrize(
     ("platform", "command", "says"),
     [("darwin", "/usr/bin/bwrap", "Linux"), ("linux", None, "apt-get install bubblewrap")],
@@ -118,6 +157,13 @@ def test_without_a_sandbox_it_says_what_is_missing(platform, command, says, monk
     monkeypatch.setattr(sandbox.sys, "platform", platform)
     monkeypatch.setattr(sandbox.shutil, "which", lambda name: command)
     assert says in why_unavailable()
+
+
+def test_on_an_unknown_processor_it_refuses(monkeypatch):
+    monkeypatch.setattr(sandbox.syscalls.platform, "machine", lambda: "riscv64")
+    assert "riscv64" in why_unavailable()
+    with pytest.raises(OSError, match="riscv64"):
+        sandbox.syscalls.restrict()
 
 
 def test_a_box_that_cannot_be_built_says_why(tmp_path, monkeypatch):

@@ -271,6 +271,15 @@ def soft_argmax(scores, beta):
     return torch.softmax(scores, -1)
 """,
     ),
+    instead_of_soft(
+        "un gradiente con otra forma",
+        """
+import course_lib.grading.remote as remote
+remote.Peer._serve_backward = lambda self, header, gradients: [torch.ones(7)]
+def soft_argmax(scores, beta): return torch.softmax(beta * scores, -1)
+""",
+        "no se puede leer",
+    ),
     instead_of_soft("todo NaN", "def soft_argmax(s, beta): return s * float('nan')"),
     Case(
         "un diccionario igual a todo",
@@ -425,6 +434,33 @@ found = os.path.exists("/tmp/left") or os.path.exists("/home/student/left")
 open("/tmp/left", "w").close(); open("/home/student/left", "w").close()
 """,
     ),
+    looks_for(
+        "un recado en el llavero del núcleo",
+        """
+import ctypes
+keys = ctypes.CDLL(None)
+found = keys.syscall(250, 10, -3, b"user", b"left", 0) > 0  # keyctl: busca en el de la sesión
+found = keys.syscall(248, b"user", b"left", b"recado", 6, -3) > 0 or found  # add_key
+""",
+    ),
+    looks_for(
+        "un socket que no es de la red",
+        """
+import socket
+found = False
+try: found = socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM) is not None
+except OSError: pass
+""",
+    ),
+    looks_for(
+        "administrador en un espacio de usuarios propio",
+        """
+import ctypes
+libc = ctypes.CDLL(None)
+found = libc.unshare(0x10000000 | 0x20000) == 0
+found = libc.mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0 or found  # y sin límite de tamaño
+""",
+    ),
 ]
 
 DISRUPTION = [
@@ -477,6 +513,33 @@ def soft_argmax(scores, beta):
             time.sleep(10_000)
     time.sleep(10_000)
 """,
+    ),
+    looks_for(
+        "memoria que no está en ningún proceso",
+        """
+import ctypes, os
+found, kept = False, []
+try:
+    for _ in range(25):  # 1.5 GB
+        kept.append(os.memfd_create("x"))
+        os.write(kept[-1], bytes(60 << 20))
+    found = True
+except OSError: pass
+found = found or ctypes.CDLL(None).shmget(0, 60 << 20, 0o1600) >= 0
+""",
+    ),
+    besides(
+        "cuarenta procesos que no paran",
+        """
+import os
+for _ in range(40):
+    if os.fork() == 0:
+        while True: pass
+""",
+    ),
+    besides(
+        "un proceso que se detiene a sí mismo",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
     ),
     besides(
         "doscientos procesos",
