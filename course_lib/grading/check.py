@@ -9,6 +9,7 @@ etapa posterior puede ejecutarlo en otro proceso.
 from __future__ import annotations
 
 import contextlib
+import dis
 import hashlib
 import importlib
 import io
@@ -20,6 +21,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import torch
@@ -116,7 +118,7 @@ class Failure:
         kind: tipo de la excepción.
         message: su mensaje, en una línea, sin direcciones de memoria.
         line: la línea del estudiante en que ocurrió.
-        pending: si es el NotImplementedError de una solución sin escribir.
+        pending: si es el NotImplementedError de una parte sin escribir.
     """
 
     kind: str
@@ -240,7 +242,7 @@ def describe(error: BaseException) -> Failure:
         message = ""
     number, source = _student_line(error)
     waiting = isinstance(error, NotImplementedError) and (
-        message == STUB_MESSAGE or source.startswith("raise NotImplementedError")
+        message == STUB_MESSAGE or _raised_by_student(error)
     )
     message = re.sub(r"\b0x[0-9a-fA-F]+", "0x…", message)
     shortened = message if len(message) <= 200 else message[:199] + "…"
@@ -251,10 +253,26 @@ def describe(error: BaseException) -> Failure:
 def _student_line(error: BaseException) -> tuple[int, str]:
     """Busca la línea más profunda que no es de este paquete ni de otro instalado."""
     for frame, number in reversed(list(traceback.walk_tb(error.__traceback__))):
-        filename = frame.f_code.co_filename
-        if not filename.startswith(_LIBRARY_FOLDERS):
-            return number, linecache.getline(filename, number).strip()
+        if _is_student_code(frame.f_code):
+            return number, linecache.getline(frame.f_code.co_filename, number).strip()
     return 0, ""
+
+
+def _raised_by_student(error: BaseException) -> bool:
+    """Dice si la excepción nace de un `raise` del estudiante, y no de una operación que no existe.
+
+    Lo dice la instrucción en que se detuvo; el texto de su línea puede ser cualquiera.
+    """
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or not _is_student_code(last.tb_frame.f_code):
+        return False
+    return last.tb_frame.f_code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+
+
+def _is_student_code(code: CodeType) -> bool:
+    return not code.co_filename.startswith(_LIBRARY_FOLDERS)
 
 
 # Juzgar lo que devolvió
@@ -271,6 +289,8 @@ def judge(
     La primera propiedad que falla decide: se ejecuta, tipo, forma, dtype, valores finitos, valores,
     entradas intactas, gradiente. Si además el resultado es el de un error frecuente, el mensaje
     es su pista. Los puntos de una respuesta que no está bien son los de sus partes (`credit`).
+    Está pendiente la que en todos los casos llega a algo sin escribir; si solo llega en algunos,
+    el mensaje dice en cuáles, y cómo va lo demás.
 
     Argumentos:
         exercise: el ejercicio.
@@ -278,7 +298,7 @@ def judge(
         outcomes: lo que dio `run_cases` con el objeto del estudiante.
         gradients: lo que dio `run_gradients`, si el ejercicio compara gradientes.
     """
-    if any(o.failure is not None and o.failure.pending for o in outcomes):
+    if all(_is_unwritten(o) for o in outcomes):
         return _pending(exercise)
     expected = _reference_outcomes(exercise, cases, run_cases)
     verdict = _judge_whole(exercise, cases, outcomes, expected, gradients)
@@ -303,6 +323,8 @@ def _judge_whole(
 ) -> Verdict:
     """Juzga la respuesta entera: todos los puntos o ninguno."""
     fault = _first_fault(exercise, cases, outcomes, expected)
+    if fault is not None and any(map(_is_unwritten, outcomes)):
+        return _failed(exercise, fault, None)
     if fault is not None:
         return _failed(exercise, fault, _match(exercise, cases, outcomes, expected, run_cases))
     if not exercise.inputs_may_change and any(o.inputs_changed for o in outcomes):
@@ -338,7 +360,7 @@ def _judge_gradients(
 def _gradient_text(gradients: list[Outcome]) -> str:
     failures = [outcome.failure for outcome in gradients if outcome.failure is not None]
     if failures:
-        return f"al calcular el gradiente {_runs_fault(failures[0]).text}"
+        return f"al calcular el gradiente {_stopped(failures[0])}"
     if any(outcome.value is None for outcome in gradients):
         return (
             "el gradiente no llega a las entradas: ¿usas .detach() o .item(), o construyes un "
@@ -381,30 +403,64 @@ def _first_fault(
     exercise: Exercise, cases: list[tuple], outcomes: list[Outcome], expected: list[Outcome]
 ) -> Fault | None:
     """Da la falla de la primera propiedad que no se cumple, en el primer caso en que ocurre."""
+    tried = list(zip(cases, outcomes, expected, strict=True))
+    written = [each for each in tried if not _is_unwritten(each[1])]
+    stops = len(written) == len(tried) and all(o.failure is not None for o in outcomes)
+    fault = _fault_in(exercise, written, everywhere=stops)
+    if len(written) == len(tried) or (fault is not None and fault.property == "runs"):
+        return fault
+    case, outcome = next((c, o) for c, o, _ in tried if _is_unwritten(o))
+    return _unwritten_fault(case, outcome.failure, fault)
+
+
+def _is_unwritten(outcome: Outcome) -> bool:
+    return outcome.failure is not None and outcome.failure.pending
+
+
+def _fault_in(
+    exercise: Exercise, tried: list[tuple[tuple, Outcome, Outcome]], *, everywhere: bool
+) -> Fault | None:
+    """Da la primera falla de unos casos; `everywhere`, si el código se detiene en todos."""
     faults = []
-    for case, outcome, target in zip(cases, outcomes, expected, strict=True):
-        if outcome.failure is not None:
-            return _runs_fault(outcome.failure, _which_inputs(case))
+    for case, outcome, target in tried:
         told = _which_inputs(case)
+        if outcome.failure is not None:
+            where = f"{told}, " if told and not everywhere else ""
+            return Fault("runs", where + _stopped(outcome.failure), told)
         for fault in _comparison(exercise).faults(outcome.value, target.value):
             text = f"{fault.text}, {told}" if told else fault.text
-            faults.append(Fault(fault.property, text, told))
+            faults.append(Fault(fault.property, text + fault.advice, told))
     return min(faults, key=lambda fault: PROPERTIES.index(fault.property), default=None)
 
 
+def _unwritten_fault(case: tuple, failure: Failure, other: Fault | None) -> Fault:
+    """Dice con qué entradas se llega a una parte sin escribir, y qué pasa con las otras."""
+    told = _which_inputs(case) or "con algunas entradas"
+    rest = "con otras entradas el resultado es el pedido, pero"
+    if other is not None:
+        rest = f"{other.text} Además," if other.text.endswith("?") else f"{other.text}; además,"
+    return Fault("runs", f"{rest} {told}, {_stopped(failure)}", told)
+
+
 def _which_inputs(case: tuple) -> str:
-    """Dice con qué entradas ocurre: las formas y las opciones por nombre, nunca los valores."""
+    """Dice con qué entradas ocurre: las opciones por nombre y las formas, nunca los valores."""
     tensors = [x for x in case if isinstance(x, torch.Tensor)] or tensors_in(case)
-    shapes = ", ".join(str(tuple(x.shape)) for x in tensors)
-    options = ", ".join(f"«{x}»" for x in case if isinstance(x, str) and x.isidentifier())
-    told = " y ".join(part for part in (shapes and f"entradas de forma {shapes}", options) if part)
+    shapes = _listed([str(tuple(x.shape)) for x in tensors])
+    options = _listed([f"«{x}»" for x in case if isinstance(x, str) and x.isidentifier()])
+    told = " y ".join(part for part in (options, shapes and f"entradas de forma {shapes}") if part)
     return f"con {told}" if told else ""
 
 
-def _runs_fault(failure: Failure, inputs: str = "") -> Fault:
-    message = f": {failure.message}" if failure.message else ""
+def _listed(names: list[str]) -> str:
+    return " y ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+
+
+def _stopped(failure: Failure) -> str:
     line = f" ({failure.line})" if failure.line else ""
-    return Fault("runs", f"tu código se detuvo con {failure.kind}{message}{line}", inputs)
+    if failure.pending:
+        return f"tu código llega a una parte sin escribir{line}"
+    message = f": {failure.message}" if failure.message else ""
+    return f"tu código se detuvo con {failure.kind}{message}{line}"
 
 
 def _match(

@@ -52,9 +52,9 @@ class Part:
     """Una parte de la respuesta que vale puntos aunque el resto esté mal.
 
     Se gana cuando, en todos sus casos, se cumplen su propiedad y las anteriores de `CREDITED`: los
-    valores (con cualquier dtype), el dtype, las entradas intactas y el gradiente. La forma no está
-    en la lista: una constante de la forma pedida no demuestra nada. Tampoco el dispositivo, que el
-    calificador no ve.
+    valores (con cualquier dtype, y las cifras del que se pide), el dtype, las entradas intactas y
+    el gradiente. La forma no está en la lista: una constante de la forma pedida no demuestra nada.
+    Tampoco el dispositivo, que el calificador no ve.
 
     Argumentos:
         label: cómo se nombra ante el estudiante: «los pesos», «los casos sin máscara».

@@ -31,11 +31,12 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class Fault:
-    """Una propiedad que no se cumple, la frase que lo dice y con qué entradas se vio."""
+    """Una propiedad que no se cumple: la frase que lo dice, con qué entradas y qué revisar."""
 
     property: str
     text: str
     inputs: str = ""
+    advice: str = ""
 
 
 # Convertir y copiar
@@ -151,14 +152,23 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
 # Comparar
 
 
+Path = tuple[int | str, ...]
+"""El lugar de un dato dentro de un resultado: posiciones de listas y claves de diccionarios."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Cómo se comparan dos datos simples.
 
+    Lo que se dice de una falla no da la respuesta. La forma de un tensor se dice, porque sale de
+    las formas de las entradas y el enunciado la da; cuántas cosas se devuelven, también. Cuántos
+    números, textos o listas tiene una lista puede ser la respuesta: se dice solo cuántos llegaron.
+
     Argumentos:
         tolerance: relativa y absoluta; None la elige según el dtype esperado.
         lenient_text: si en los textos no importan mayúsculas ni espacios (respuestas a preguntas).
-        any_dtype: si se comparan los números de un tensor sin mirar su dtype.
+        any_dtype: si se comparan los números de un tensor sin mirar su dtype; las cifras que deben
+            coincidir son las del dtype esperado.
     """
 
     tolerance: float | None = None
@@ -169,43 +179,41 @@ class Comparison:
         """Dice si dos datos simples son iguales."""
         return not self.faults(actual, expected)
 
-    def faults(self, actual: Any, expected: Any, where: str = "") -> list[Fault]:
+    def faults(self, actual: Any, expected: Any, path: Path = ()) -> list[Fault]:
         """Da las propiedades en que difieren, con el lugar; nunca muestra lo esperado."""
         actual = _as_scalar(actual, expected)
         if _kind(actual) != _kind(expected):
-            hint = "; ¿falta un return?" if actual is None and not where else ""
-            text = f"{where}se esperaba {_kind(expected)} y llegó {_kind(actual)}{hint}"
-            return [Fault("type", text)]
+            return [_type_fault(actual, expected, path)]
         if isinstance(expected, torch.Tensor):
-            return self._tensor_faults(actual, expected, where)
+            return self._tensor_faults(actual, expected, path)
         if isinstance(expected, (list, tuple)):
-            return self._list_faults(actual, expected, where)
+            return self._list_faults(actual, expected, path)
         if isinstance(expected, dict):
-            return self._dict_faults(actual, expected, where)
+            return self._dict_faults(actual, expected, path)
         if float in (type(actual), type(expected)):
-            return self._float_faults(actual, expected, where)
+            return self._float_faults(actual, expected, path)
         if isinstance(expected, str):
-            actual, expected = self._normal(actual), self._normal(expected)
-        return [] if actual == expected else [_values_fault(where)]
+            same = self._normal(actual) == self._normal(expected)
+            return [] if same else [Fault("values", f"{_place(path)}el texto no es el esperado")]
+        return [] if actual == expected else [_values_fault(path)]
 
     def _tensor_faults(
-        self, actual: torch.Tensor, expected: torch.Tensor, where: str
+        self, actual: torch.Tensor, expected: torch.Tensor, path: Path
     ) -> list[Fault]:
         if actual.shape != expected.shape:
             found, wanted = tuple(actual.shape), tuple(expected.shape)
-            return [Fault("shape", f"{where}la forma es {found} y debería ser {wanted}")]
-        if self.any_dtype:
-            expected = expected.to(_coarser(actual.dtype, expected.dtype))
-        elif _number_kind(actual.dtype) != _number_kind(expected.dtype):
-            text = f"{where}el dtype es {actual.dtype} y debería ser {expected.dtype}"
+            return [Fault("shape", f"{_place(path)}la forma es {found} y debería ser {wanted}")]
+        if not self.any_dtype and _number_kind(actual.dtype) != _number_kind(expected.dtype):
+            text = f"{_place(path)}el dtype es {actual.dtype} y debería ser {expected.dtype}"
             return [Fault("dtype", text)]
-        if not expected.is_floating_point():
-            equal = torch.equal(actual.long(), expected.long())
-            return [] if equal else [_values_fault(where)]
-        return self._float_tensor_faults(actual.double(), expected, where)
+        if expected.is_floating_point():
+            return self._float_tensor_faults(actual.double(), expected, path)
+        exact = torch.double if actual.is_floating_point() else torch.long
+        equal = torch.equal(actual.to(exact), expected.to(exact))
+        return [] if equal else [_values_fault(path, expected.ndim)]
 
     def _float_tensor_faults(
-        self, actual: torch.Tensor, expected: torch.Tensor, where: str
+        self, actual: torch.Tensor, expected: torch.Tensor, path: Path
     ) -> list[Fault]:
         limit = self.tolerance
         if limit is None:
@@ -216,34 +224,38 @@ class Comparison:
         for predicate, what in ((torch.isnan, "NaN"), (torch.isinf, "infinitos")):
             found, wanted = predicate(actual), predicate(expected)
             if bool((found & ~wanted).any()):
-                return [Fault("finite", f"{where}hay valores {what} donde no deberían estar")]
+                text = f"{_place(path)}hay valores {what} donde no deberían estar"
+                return [Fault("finite", text)]
             if bool((wanted & ~found).any()):
-                return [Fault("finite", f"{where}faltan valores {what} donde deberían estar")]
-        return [_values_fault(where)]
+                text = f"{_place(path)}faltan valores {what} donde deberían estar"
+                return [Fault("finite", text)]
+        return [_values_fault(path, expected.ndim)]
 
-    def _float_faults(self, actual: float | int, expected: float | int, where: str) -> list[Fault]:
+    def _float_faults(self, actual: float | int, expected: float | int, path: Path) -> list[Fault]:
         limit = 1e-5 if self.tolerance is None else self.tolerance
         left, right = (_float64(x) for x in (actual, expected))
-        return Comparison(limit)._tensor_faults(left, right, where)
+        return Comparison(limit)._tensor_faults(left, right, path)
 
-    def _list_faults(self, actual: list | tuple, expected: list | tuple, where: str) -> list[Fault]:
+    def _list_faults(self, actual: list | tuple, expected: list | tuple, path: Path) -> list[Fault]:
         if len(actual) != len(expected):
-            unit = "elemento" if len(actual) == 1 else "elementos"
-            text = f"{where}la lista tiene {len(actual)} {unit} y debería tener {len(expected)}"
-            return [Fault("shape", text)]
+            return [_length_fault(actual, expected, path)]
         return [
             fault
             for index, pair in enumerate(zip(actual, expected, strict=True))
-            for fault in self.faults(*pair, f"{where}en la posición {index} del resultado, ")
+            for fault in self.faults(*pair, (*path, index))
         ]
 
-    def _dict_faults(self, actual: dict, expected: dict, where: str) -> list[Fault]:
-        if set(actual) != set(expected):
-            return [Fault("shape", f"{where}las claves del diccionario no son las pedidas")]
+    def _dict_faults(self, actual: dict, expected: dict, path: Path) -> list[Fault]:
+        for key in expected:
+            if key not in actual:
+                text = f"{_place(path)}al diccionario le falta la clave «{key}»"
+                return [Fault("shape", text)]
+        if len(actual) != len(expected):
+            return [Fault("shape", f"{_place(path)}al diccionario le sobra alguna clave")]
         return [
             fault
             for key in expected
-            for fault in self.faults(actual[key], expected[key], f"{where}en «{key}», ")
+            for fault in self.faults(actual[key], expected[key], (*path, key))
         ]
 
     def _normal(self, text: str) -> str:
@@ -251,14 +263,55 @@ class Comparison:
         return " ".join(normal.split()).casefold() if self.lenient_text else normal
 
 
-def _coarser(actual: torch.dtype, expected: torch.dtype) -> torch.dtype:
-    """Da, de dos dtypes, aquel con que se comparan: el de menos cifras, o el de punto flotante."""
-    floats = [dtype for dtype in (actual, expected) if dtype.is_floating_point]
-    return max(floats, key=lambda dtype: torch.finfo(dtype).eps, default=expected)
+# Decir qué falla
 
 
-def _values_fault(where: str) -> Fault:
-    return Fault("values", f"{where}los valores no son los esperados")
+def _place(path: Path) -> str:
+    """Nombra un lugar del resultado; termina en coma, y es vacío si es el resultado entero."""
+    split = next((i for i, step in enumerate(path) if isinstance(step, int)), len(path))
+    told = [f"en «{label}»" for label in path[:split]]
+    if split < len(path):
+        told.append(f"en {_nth(path[split])} del resultado")
+    if deeper := path[split + 1 :]:
+        told.append(f"en su posición {''.join(f'[{step!r}]' for step in deeper)}")
+    return "".join(f"{each}, " for each in told)
+
+
+_ORDINALS = ("primer", "segundo", "tercer", "cuarto", "quinto", "sexto", "séptimo", "octavo")
+
+
+def _nth(index: int) -> str:
+    return f"el {_ORDINALS[index]} elemento" if index < len(_ORDINALS) else f"la posición [{index}]"
+
+
+def _type_fault(actual: Any, expected: Any, path: Path) -> Fault:
+    wanted = _kind(expected)
+    if isinstance(expected, (list, tuple)) and _holds_results(expected):
+        wanted += f" con {len(expected)} elementos"
+    is_whole = all(isinstance(step, str) for step in path)
+    advice = ". ¿Falta un return?" if actual is None and is_whole else ""
+    text = f"{_place(path)}se esperaba {wanted} y llegó {_kind(actual)}"
+    return Fault("type", text, advice=advice)
+
+
+def _length_fault(actual: list | tuple, expected: list | tuple, path: Path) -> Fault:
+    if _holds_results(expected):
+        unit = "elemento" if len(actual) == 1 else "elementos"
+        said = f"la lista o tupla tiene {len(actual)} {unit} y debería tener {len(expected)}"
+    else:
+        said = f"el número de elementos de la lista, {len(actual)}, no es el correcto"
+    return Fault("shape", f"{_place(path)}{said}")
+
+
+def _holds_results(expected: list | tuple) -> bool:
+    """Si una lista es la de varios resultados que el enunciado nombra, y no una de datos."""
+    kinds = {_kind(item) for item in expected}
+    return len(kinds) > 1 or kinds == {_kind(torch.empty(0))}
+
+
+def _values_fault(path: Path, axes: int = 0) -> Fault:
+    said = "los valores no son los esperados" if axes else "el valor no es el esperado"
+    return Fault("values", f"{_place(path)}{said}")
 
 
 def _float64(number: float | int) -> torch.Tensor:

@@ -60,15 +60,86 @@ def _own_stub(scores, beta):
     raise NotImplementedError
 
 
-@pytest.mark.parametrize("blank", [..., None, [..., ...], (1, ...), _stub, _own_stub])
+def _long_stub(scores, beta):
+    raise (
+        # todavía no
+        NotImplementedError("otro texto")
+    )
+
+
+def _conditional_stub(scores, beta):
+    if beta: raise NotImplementedError  # noqa: E701  # fmt: skip
+
+
+BLANKS = [..., None, [..., ...], (1, ...), _stub, _own_stub, _long_stub, _conditional_stub]
+
+
+@pytest.mark.parametrize("blank", BLANKS)
 def test_a_blank_is_pending(blank):
     assert repr(verdict(blank)) == "⏳ example.weights: pendiente"
+
+
+def _written_for(rows, written=weights):
+    """Una respuesta escrita solo para las matrices de tantas filas."""
+
+    def student(scores, beta):
+        if len(scores) == rows:
+            return written(scores, beta)
+        raise NotImplementedError(
+            "las demás"
+        )  # fmt: skip
+
+    return student
+
+
+@pytest.mark.parametrize(("rows", "missing"), [(2, "(5, 4)"), (5, "(2, 3)")])
+def test_a_part_still_unwritten_is_not_a_blank_answer(rows, missing):
+    result = verdict(_written_for(rows), AXIS, gradient=True)
+    assert (result.status, result.points, result.property) == ("error", 0, "runs")
+    assert result.message.startswith(
+        f"con otras entradas el resultado es el pedido, pero con entradas de forma {missing}, tu "
+        f"código llega a una parte sin escribir (línea "
+    )
+    assert result.message.endswith(": raise NotImplementedError()")
+    assert result.inputs == f"con entradas de forma {missing}"
+
+
+def test_what_is_written_is_judged_too():
+    result = verdict(_written_for(2, lambda s, b: s), AXIS)
+    assert result.message.startswith(
+        "los valores no son los esperados, con entradas de forma (2, 3); además, con entradas de "
+        "forma (5, 4), tu código llega a una parte sin escribir (línea "
+    )
+    stopped = verdict(_written_for(2, lambda s, b: s @ s), AXIS)
+    assert stopped.message.startswith("con entradas de forma (2, 3), tu código se detuvo con Runt")
+
+
+def test_the_gradient_may_reach_a_part_still_unwritten():
+    def student(scores, beta):
+        if scores.requires_grad:
+            raise NotImplementedError
+        return weights(scores, beta)
+
+    message = verdict(student, gradient=True).message
+    assert "al calcular el gradiente tu código llega a una parte sin escribir (línea" in message
 
 
 def test_an_operation_torch_does_not_implement_is_not_pending():
     result = verdict(lambda s, b: torch.softmax(torch.ones(2, 3, dtype=torch.long), -1))
     assert result.status == "error"
     assert "tu código se detuvo con NotImplementedError" in repr(result)
+
+
+def test_nor_is_a_module_without_forward():
+    assert verdict(lambda s, b: torch.nn.Module()(s)).status == "error"
+
+
+def test_code_that_stops_with_some_inputs_says_which():
+    def student(scores, beta):
+        return weights(scores, beta) / (len(scores) == 2 or {}["cinco"])
+
+    result = verdict(student)
+    assert result.message.startswith("con entradas de forma (5, 4), tu código se detuvo con KeyErr")
 
 
 def test_an_exception_shows_its_message_and_the_line():
@@ -112,7 +183,7 @@ def test_stopping_by_hand_is_not_caught():
 @pytest.mark.parametrize(
     ("student", "expected"),
     [
-        (lambda s, b: None, "se esperaba un tensor y llegó None; ¿falta un return?"),
+        (lambda s, b: None, "se esperaba un tensor y llegó None, con entradas"),
         (lambda s, b: weights(s, b).tolist(), "se esperaba un tensor y llegó una lista o tupla"),
         (lambda s, b: weights(s, b).numpy(), "se esperaba un tensor y llegó un objeto de tipo nda"),
         (lambda s, b: weights(s, b)[0].int(), "la forma es (3,) y debería ser (2, 3)"),
@@ -127,7 +198,21 @@ def test_the_first_property_that_fails_is_named(student, expected):
     result = verdict(student)
     assert result.status == "wrong"
     assert result.message.startswith(expected), result.message
-    assert result.message.endswith("con entradas de forma (2, 3)")
+    assert "con entradas de forma (2, 3)" in result.message
+
+
+def test_several_inputs_are_named_as_one_would_say_them():
+    def cases(rng):
+        return [(torch.ones(2, 3), "dura", torch.ones(4)), (torch.ones(1), "suave", torch.ones(1))]
+
+    options = Exercise("example.options", 1, lambda x, kind, y: x, cases, ())
+    message = check_exercise(options, lambda x, kind, y: 0 * x).message
+    assert message.endswith(", con «dura» y entradas de forma (2, 3) y (4,)")
+
+
+def test_a_forgotten_return_is_suggested_after_the_inputs():
+    message = verdict(lambda s, b: None).message
+    assert message.endswith("llegó None, con entradas de forma (2, 3). ¿Falta un return?")
 
 
 def test_a_fault_of_a_later_case_is_seen():
@@ -147,7 +232,7 @@ def test_the_place_inside_a_result_is_named():
         "example.both", 1, lambda s, b: (s, {"w": weights(s, b)}), _cases, (), gradient=False
     )
     result = check_exercise(both, lambda s, b: (s, {"w": s}))
-    place = "en la posición 1 del resultado, en «w», los valores no son"
+    place = "en el segundo elemento del resultado, en su posición ['w'], los valores no son"
     assert result.message.startswith(place)
 
 

@@ -60,8 +60,13 @@ def verdict(student, *parts, **options):
         (lambda x, mask: x, 0),
         (lambda x, mask: scaled(x, mask)[0], 0),
         (lambda x, mask: 1 / 0 if len(x) == 3 else 2 * x, 1),
+        (lambda x, mask: scaled(x, mask).bfloat16(), 0),
+        (lambda x, mask: scaled(x, mask).bfloat16().float(), 0),
     ],
-    ids=["bien", "sin máscara", "dtype", "escribe", "sin gradiente", "mal", "forma", "se detiene"],
+    ids=[
+        *("bien", "sin máscara", "dtype", "escribe", "sin gradiente", "mal", "forma", "se detiene"),
+        *("pocas cifras", "pocas cifras, con el dtype"),
+    ],
 )
 def test_each_property_earns_its_part_and_only_a_right_answer_earns_all(student, points):
     result = verdict(student, WHOLE, VALUES, DTYPE, INPUTS, GRADIENT)
@@ -97,6 +102,17 @@ def test_a_blank_earns_nothing(answer):
         assert (result.status, result.points, result.earned) == ("pending", 0, "")
 
 
+def test_what_is_written_earns_its_part():
+    def student(x, mask):
+        if mask.all():
+            return 2 * x
+        raise NotImplementedError("con máscara")
+
+    result = verdict(student, WHOLE, VALUES)
+    assert (result.status, result.points, result.earned) == ("error", 1, "los casos sin máscara")
+    assert "tu código llega a una parte sin escribir" in result.message
+
+
 @pytest.mark.parametrize("item", [0, "doble"])
 def test_a_part_may_be_an_element_of_the_result(item):
     def pair(x, mask):
@@ -109,6 +125,20 @@ def test_a_part_may_be_an_element_of_the_result(item):
     assert verdict(half, part, reference=pair).points == 1
     for wrong in (lambda x, mask: 2 * x, lambda x, mask: [], lambda x, mask: {}, lambda x, mask: 0):
         assert verdict(wrong, part, reference=pair).points == 0
+
+
+def test_an_element_is_found_under_the_name_of_its_case():
+    def call(student, x, mask):
+        return {f"{len(x)} filas": student(x, mask)}
+
+    def pair(x, mask):
+        return 2 * x, x + 1
+
+    part = Part("el doble", 1, item=0)
+    options = {"reference": pair, "call": call, "gradient": False}
+    assert verdict(lambda x, mask: (2 * x, x), part, **options).points == 1
+    for wrong in (lambda x, mask: (x, x + 1), lambda x, mask: 2 * x, lambda x, mask: []):
+        assert verdict(wrong, part, **options).points == 0
 
 
 def test_a_better_answer_never_earns_less():

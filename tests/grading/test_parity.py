@@ -41,6 +41,14 @@ FAULTS = (
     "def {name}(*inputs):\n    raise KeyError(f'{{len(inputs)}} entradas')",
     "def {name}(*inputs):\n    raise NotImplementedError",
     "{name}_right = {name}\ndef {name}(*inputs):\n    return [{name}_right(*inputs)]",
+    "{name}_right, {name}_calls = {name}, []\n"
+    "def {name}(*inputs):\n"
+    "    {name}_calls.append(1)\n"
+    "    if len({name}_calls) < 2:\n"
+    "        return {name}_right(*inputs)\n"
+    "    raise NotImplementedError(\n"
+    "        'lo demás'\n"
+    "    )",
 )
 ANSWERS = ("", "{name} = 'nada de esto'", "{name} = ...", "{name} = None", "{name} = [...]")
 MISTAKES = {
@@ -49,9 +57,12 @@ MISTAKES = {
     "attention.decoding_step": "def decoding_step(state, encoder_states):\n"
     "    weights = torch.softmax((encoder_states @ state[..., None])[..., 0], dim=-1)\n"
     "    return weights, encoder_states.mean(dim=1)",
-    "key_value_store.top_k": "def top_k(Q, K, k, chunk_size):\n    return (Q @ K.T).topk(k)",
-    "key_value_store.stacked_projection": "def stacked_projection(X, W_q, W_k, W_v):\n"
-    "    return X @ W_q, X @ W_k, X @ W_v",
+    "key_value_store.top_k": "def update_top_k(scores, indices, Q, K_chunk, start, k):\n"
+    "    scores, kept = torch.cat([scores, Q @ K_chunk.T], dim=-1).topk(k)\n"
+    "    rows = torch.arange(start, start + len(K_chunk)).expand(len(Q), -1)\n"
+    "    return scores, torch.cat([indices, rows], dim=-1).gather(-1, kept)",
+    "key_value_store.stacked_projection": "def stacked_projection(project, W_q, W_k, W_v):\n"
+    "    return project(W_q), project(W_k), project(W_v)",
     "text_classifier.binary_cross_entropy": "def loss(z, y):\n"
     "    p = torch.sigmoid(z)\n"
     "    return -(y * p.log() + (1 - y) * (1 - p).log()).mean()",

@@ -87,6 +87,75 @@ def test_the_property_that_differs(actual, expected, property_):
     assert [fault.property for fault in Comparison().faults(actual, expected)] == [property_]
 
 
+ONES, MANY = torch.ones(2), torch.ones(3)
+TEXTS = {
+    "en el segundo elemento del resultado, la forma es (3,) y debería ser (2,)": (
+        [ONES, MANY],
+        [ONES, ONES],
+    ),
+    "en el segundo elemento del resultado, en su posición [1], la forma es (3,) y debería": (
+        [0, [ONES, MANY]],
+        [0, [ONES, ONES]],
+    ),
+    "en «los pesos», en el primer elemento del resultado, el valor no es el esperado": (
+        {"los pesos": [1]},
+        {"los pesos": [2]},
+    ),
+    "en la posición [10] del resultado, el valor no es el esperado": ([1] * 11, [1] * 10 + [2]),
+    "los valores no son los esperados": (ONES * 2, ONES),
+    "el valor no es el esperado": (torch.tensor(1.0), torch.tensor(2.0)),
+    "el texto no es el esperado": ("a", "b"),
+    "se esperaba una lista o tupla con 2 elementos y llegó un tensor": (ONES, [ONES, MANY]),
+    "la lista o tupla tiene 1 elemento y debería tener 2": ([ONES], [ONES, MANY]),
+    "la lista o tupla tiene 3 elementos y debería tener 2": ([[1], 2.0, 0], [[1], 2.0]),
+    "al diccionario le falta la clave «b»": ({"a": 1}, {"a": 1, "b": 2}),
+    "al diccionario le sobra alguna clave": ({"a": 1, "b": 2}, {"a": 1}),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_place_and_what_fails_are_told_in_plain_spanish(text):
+    (fault,) = Comparison().faults(*TEXTS[text])
+    assert fault.text.startswith(text)
+
+
+@pytest.mark.parametrize("item", [7, 0.5, "x", True, [7, 7]])
+@pytest.mark.parametrize("length", [0, 3, 5, 12])
+def test_how_many_numbers_a_list_should_have_is_never_told(item, length):
+    """Puede ser la respuesta: cuántos bytes tiene una palabra, cuántos tokens quedan."""
+    told = {
+        fault.text + fault.advice
+        for right in (4, 6, 13)
+        for fault in Comparison().faults([item] * length, [item] * right)
+    }
+    assert told == {f"el número de elementos de la lista, {length}, no es el correcto"}
+
+
+@pytest.mark.parametrize("wrapped", [lambda x: x, lambda x: {"num_heads=2": x}])
+def test_a_forgotten_return_is_suggested(wrapped):
+    for wanted in (ONES, [ONES, ONES], 1.0):
+        (fault,) = Comparison().faults(wrapped(None), wrapped(wanted))
+        assert fault.advice == ". ¿Falta un return?"
+    (inside,) = Comparison().faults(wrapped([ONES, None]), wrapped([ONES, ONES]))
+    assert inside.advice == ""
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "same"),
+    [
+        (MANY.double() / 3, MANY / 3, True),
+        (MANY.bool(), MANY, True),
+        (MANY, MANY.long(), True),
+        (MANY + 0.1, MANY.long(), False),
+        ((MANY / 3).bfloat16(), MANY / 3, False),
+        ((MANY / 3).half(), MANY / 3, False),
+        (MANY / 3, MANY.double() / 3, False),
+    ],
+)
+def test_any_dtype_is_compared_with_the_digits_of_the_expected_one(actual, expected, same):
+    assert Comparison(any_dtype=True).same(actual, expected) is same
+
+
 @pytest.mark.parametrize(
     ("actual", "expected"),
     [
