@@ -6,7 +6,6 @@ import torch
 from einops import rearrange
 
 from course_lib.grading.exercise import Exercise, Misconception, Part, no_inputs
-from course_lib.grading.observation import Observer
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.key_value_store import hard_lookup, soft_lookup
 from course_lib.primitives.softmax import soft_argmax
@@ -16,20 +15,6 @@ from course_lib.primitives.softmax import soft_argmax
 
 def _normal(rng, *shape):
     return torch.randn(*shape, generator=rng)
-
-
-class _ProductCounter(Observer):
-    """Cuenta los productos de matrices y guarda el tamaño del mayor tensor nuevo."""
-
-    PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot"})
-
-    def __init__(self):
-        super().__init__()
-        self.count, self.largest = 0, 0
-
-    def note(self, name, size):
-        self.count += name in self.PRODUCTS
-        self.largest = max(self.largest, size)
 
 
 # 1 · hard_lookup
@@ -427,29 +412,52 @@ def _projection_cases(rng):
     ]
 
 
-def _count_products(student, X, W_q, W_k, W_v):
-    """Proyecta y dice también con cuántos productos de matrices se hizo."""
-    with _ProductCounter() as counter:
-        out = student(X, W_q, W_k, W_v)
-    return {"proyecciones": out, "productos": counter.count}
+def _project_for(student, X, W_q, W_k, W_v):
+    """Multiplica por X lo que el estudiante pida, que no tiene X, y dice qué pidió.
+
+    Las columnas de lo que pide se ordenan: pueden estar pegadas en cualquier orden.
+    """
+    asked = []
+
+    def project(W):
+        Y = X @ W
+        asked.append(W[:, W[0].argsort()] if W.ndim == 2 else W)
+        return Y
+
+    out = student(project, W_q, W_k, W_v)
+    return {
+        "las proyecciones": out,
+        "los productos": len(asked),
+        "lo que se multiplica": asked[0] if asked else None,
+    }
 
 
 def _stack_and_split(order, sizes):
-    """Apila las matrices en ese orden y corta con `sizes(d_k, d_v)`."""
+    """Pega las matrices en ese orden y corta con `sizes(d_k, d_v)`."""
 
-    def project(X, *matrices):
-        Y = X @ torch.cat([matrices[i] for i in order], dim=-1)
+    def stacked_projection(project, *matrices):
+        Y = project(torch.cat([matrices[i] for i in order], dim=-1))
         return Y.split(sizes(matrices[0].shape[-1], matrices[2].shape[-1]), dim=-1)
 
-    return project
+    return stacked_projection
 
 
-def _chunk_in_three(X, W_q, W_k, W_v):
-    return (X @ torch.cat([W_q, W_k, W_v], dim=-1)).tensor_split(3, dim=-1)
+def _chunk_in_three(project, W_q, W_k, W_v):
+    return project(torch.cat([W_q, W_k, W_v], dim=-1)).tensor_split(3, dim=-1)
 
 
-def _stack_rows(X, W_q, W_k, W_v):
-    return (X @ torch.cat([W_q, W_k, W_v], dim=0)).split(W_q.shape[-1], dim=-1)
+def _stack_rows(project, W_q, W_k, W_v):
+    return project(torch.cat([W_q, W_k, W_v], dim=0)).split(W_q.shape[-1], dim=-1)
+
+
+def _cut_first_axis(project, W_q, W_k, W_v):
+    widths = [W.shape[-1] for W in (W_q, W_k, W_v)]
+    return project(torch.cat([W_q, W_k, W_v], dim=-1)).split(widths)
+
+
+def _recover_input(project, W_q, W_k, W_v):
+    X = project(torch.eye(len(W_q)))
+    return X @ W_q, X @ W_k, X @ W_v
 
 
 STACKED_PROJECTION = Exercise(
@@ -457,19 +465,31 @@ STACKED_PROJECTION = Exercise(
     points=2,
     reference=_stack_and_split((0, 1, 2), lambda d_k, d_v: [d_k, d_k, d_v]),
     cases=_projection_cases,
-    call=_count_products,
+    call=_project_for,
     misconceptions=(
         Misconception(
             "three_products",
-            lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_k, X @ W_v),
+            lambda project, W_q, W_k, W_v: (project(W_q), project(W_k), project(W_v)),
             "los valores son correctos, pero haces tres productos. Pega antes las tres matrices "
             "en una sola y corta el resultado.",
+        ),
+        Misconception(
+            "recovers_input",
+            _recover_input,
+            "gastas el producto en recuperar X y después haces otros tres. Lo que se multiplica "
+            "son las tres matrices pegadas: de ahí sale ya todo.",
         ),
         Misconception(
             "equal_parts",
             _chunk_in_three,
             "cortas en tres partes iguales, y los valores pueden tener otro ancho que consultas y "
             "claves: corta con los tres anchos.",
+        ),
+        Misconception(
+            "one_width",
+            _stack_and_split((0, 1, 2), lambda d_k, d_v: d_k),
+            "cortas siempre con el ancho de las consultas. Los valores pueden tener otro: corta "
+            "con los tres anchos.",
         ),
         Misconception(
             "keys_first",
@@ -486,6 +506,13 @@ STACKED_PROJECTION = Exercise(
             _stack_rows,
             "pegas las matrices por filas. Comparten la entrada (las filas); lo que se junta son "
             "las salidas, que están en el último eje.",
+            raises=RuntimeError,
+        ),
+        Misconception(
+            "cuts_first_axis",
+            _cut_first_axis,
+            "cortas el primer eje del resultado, que es el del lote o el de las posiciones. Las "
+            "tres salidas están una al lado de otra en el último: dilo con dim.",
             raises=RuntimeError,
         ),
     ),
@@ -609,136 +636,182 @@ MULTI_HEAD = Exercise(
 
 
 def _top_k_cases(rng):
-    """El último trozo puede ser menor que k, y en un caso lo son todos."""
-    sizes = ((3, 11, 4, 4, 4), (4, 20, 6, 3, 5), (2, 9, 3, 2, 8), (4, 10, 5, 3, 2))
-    cases = [
-        (_normal(rng, t_q, d_k), _normal(rng, t_k, d_k), k, chunk)
-        for t_q, t_k, d_k, k, chunk in sizes
-    ]
-    Q, K, *_ = cases[2]
-    K[-1] = 5 * Q[0] / Q[0].norm()  # la mejor está en el último trozo, que es corto
+    """Trozos cortos al final y al principio, y una búsqueda que empezó otro.
+
+    De esa solo llegan sus candidatos: quien guarde claves por su cuenta no tiene las de antes.
+    """
+    sizes = (
+        (3, 4, 4, 0, (4, 4, 3)),
+        (4, 6, 3, 0, (5, 5, 5, 5)),
+        (2, 3, 2, 0, (8, 1)),
+        (4, 5, 3, 0, (2, 2, 2, 2, 2)),
+        (3, 4, 3, 9, (5, 4)),
+    )
+    cases = []
+    for t_q, d_k, k, seen, lengths in sizes:
+        Q, K = _normal(rng, t_q, d_k), _normal(rng, seen + sum(lengths), d_k)
+        K[-1] = 5 * Q[0] / Q[0].norm()  # la mejor de una consulta está en el último trozo
+        scores, indices = (Q @ K[:seen].T).topk(min(k, seen))
+        cases.append((scores, indices, Q, list(K[seen:].split(lengths)), seen, k))
     return cases
 
 
-def _watch_memory(student, Q, K, k, chunk_size):
-    """Busca los mejores y dice si algún tensor nuevo pasó de un trozo o de los candidatos."""
-    with _ProductCounter() as counter:
-        scores, indices = student(Q, K, k, chunk_size)
-    candidates = k * math.ceil(len(K) / chunk_size)
-    room = max(len(Q) * max(chunk_size + k, candidates), K.shape[-1] * chunk_size)
-    return {
-        "puntuaciones": scores,
-        "posiciones": indices,
-        "cabe en memoria": counter.largest <= room,
-    }
+def _fold_chunks(student, scores, indices, Q, chunks, start, k):
+    """Da cada trozo con lo que se devolvió tras el anterior: solo eso pasa de uno a otro."""
+    after = [f"tras el trozo {number}" for number in range(1, len(chunks) + 1)]
+    kept, state = {"puntuaciones": {}, "posiciones": {}}, (scores, indices)
+    for moment, chunk in zip(after, chunks, strict=True):
+        state = student(*state, Q, chunk, start, k)
+        if not _are_candidates(state):
+            return {part: dict.fromkeys(after, state) for part in kept}
+        for part, tensor in zip(kept.values(), state, strict=True):
+            part[moment] = tensor.clone()  # el estudiante puede escribir después en el suyo
+        start += len(chunk)
+    return kept
 
 
-def _top_k_by_chunks(Q, K, k, chunk_size, offset=True, largest=True):
-    """Recorre las claves por trozos y conserva, de cada consulta, las k mejores hasta ahora."""
-    scores, indices = Q.new_empty(len(Q), 0), torch.empty(len(Q), 0, dtype=torch.long)
-    for start in range(0, len(K), chunk_size):
-        new = Q @ K[start : start + chunk_size].mT
-        positions = torch.arange(new.shape[-1]) + (start if offset else 0)
-        scores = torch.cat([scores, new], dim=-1)
-        indices = torch.cat([indices, positions.expand_as(new)], dim=-1)
-        scores, kept = scores.topk(min(k, scores.shape[-1]), largest=largest)
-        indices = indices.gather(-1, kept)
-    return scores, indices
+def _are_candidates(state):
+    is_pair = isinstance(state, (list, tuple)) and len(state) == 2
+    return is_pair and all(isinstance(item, torch.Tensor) for item in state)
 
 
-def _ascending(Q, K, k, chunk_size):
-    return tuple(x.flip(-1) for x in _top_k_by_chunks(Q, K, k, chunk_size))
+def _update(
+    new=lambda Q, chunk: Q @ chunk.T,
+    place=lambda places, start: places + start,
+    choose=lambda scores, k: scores.topk(min(k, scores.shape[-1])),
+    follow=lambda indices, kept, start: indices.gather(-1, kept),
+):
+    """Un paso de la búsqueda con una pieza que se puede estropear."""
+
+    def update_top_k(scores, indices, Q, K_chunk, start, k):
+        found = new(Q, K_chunk)
+        places = place(torch.arange(found.shape[-1]), start).expand_as(found)
+        scores, kept = choose(torch.cat([scores, found], dim=-1), k)
+        return scores, follow(torch.cat([indices, places], dim=-1), kept, start)
+
+    return update_top_k
 
 
-def _whole_chunks_only(Q, K, k, chunk_size):
-    return _top_k_by_chunks(Q, K[: len(K) // chunk_size * chunk_size], k, chunk_size)
+def _reversed(tensors):
+    return tuple(x.flip(-1) for x in tensors)
 
 
-def _last_chunk_only(Q, K, k, chunk_size):
-    start = (len(K) - 1) // chunk_size * chunk_size
-    scores, indices = (Q @ K[start:].mT).topk(min(k, len(K) - start))
-    return scores, indices + start
+def _only_this_chunk(scores, indices, Q, K_chunk, start, k):
+    scores, kept = (Q @ K_chunk.T).topk(min(k, len(K_chunk)))
+    return scores, kept + start
 
 
-def _k_of_every_chunk(Q, K, k, chunk_size):
-    found = []
-    for start in range(0, len(K), chunk_size):
-        new = Q @ K[start : start + chunk_size].mT
-        scores, kept = new.topk(min(k, new.shape[-1]))
-        found.append((scores, kept + start))
-    return tuple(torch.cat(parts, dim=-1) for parts in zip(*found, strict=True))
+def _k_of_every_chunk(scores, indices, Q, K_chunk, start, k, most=min):
+    new, kept = (Q @ K_chunk.T).topk(most(k, len(K_chunk)))
+    return torch.cat([scores, new], dim=-1), torch.cat([indices, kept + start], dim=-1)
 
 
-def _k_from_short_chunk(Q, K, k, chunk_size):
-    best = []
-    for start in range(0, len(K), chunk_size):
-        scores, kept = (Q @ K[start : start + chunk_size].mT).topk(k)
-        best.append((scores, kept + start))
-    scores, indices = (torch.cat(parts, dim=-1) for parts in zip(*best, strict=True))
-    scores, kept = scores.topk(k)
+def _k_from_short_chunk(scores, indices, Q, K_chunk, start, k):
+    step = _k_of_every_chunk(scores, indices, Q, K_chunk, start, k, most=lambda k, n: k)
+    scores, kept = step[0].topk(k)
+    return scores, step[1].gather(-1, kept)
+
+
+def _gather_from_old(scores, indices, Q, K_chunk, start, k):
+    scores = torch.cat([scores, Q @ K_chunk.T], dim=-1)
+    scores, kept = scores.topk(min(k, scores.shape[-1]))
     return scores, indices.gather(-1, kept)
-
-
-def _positions_among_candidates(Q, K, k, chunk_size):
-    scores, _ = _k_of_every_chunk(Q, K, k, chunk_size)
-    return scores.topk(k)
 
 
 TOP_K = Exercise(
     name="key_value_store.top_k",
     points=3,
-    partial=(Part("las k mejores claves, sin contar la memoria", 1, item="posiciones"),),
-    reference=_top_k_by_chunks,
+    partial=(
+        Part("las puntuaciones", 1, item="puntuaciones"),
+        Part(
+            "los trozos de k claves o más",
+            2,
+            cases=lambda scores, indices, Q, chunks, start, k: all(len(K) >= k for K in chunks),
+        ),
+    ),
+    reference=_update(),
     cases=_top_k_cases,
-    call=_watch_memory,
+    call=_fold_chunks,
     misconceptions=(
         Misconception(
-            "all_at_once",
-            lambda Q, K, k, chunk_size: tuple((Q @ K.mT).topk(k)),
-            "el resultado es correcto, pero guardas a la vez las puntuaciones de todas las claves: "
-            "con un millón serían demasiadas. Recorre K por trozos y conserva solo los candidatos.",
-        ),
-        Misconception(
-            "no_offset",
-            lambda Q, K, k, chunk_size: _top_k_by_chunks(Q, K, k, chunk_size, offset=False),
-            "las posiciones son relativas a cada trozo: súmales dónde empieza el trozo en K.",
-        ),
-        Misconception(
-            "ascending",
-            _ascending,
-            "encuentras las k mejores, pero las das de menor a mayor.",
-        ),
-        Misconception(
-            "whole_chunks_only",
-            _whole_chunks_only,
-            "las últimas claves se quedan sin mirar: el último trozo puede ser más corto.",
-        ),
-        Misconception(
-            "last_chunk",
-            _last_chunk_only,
-            "te quedas con lo mejor del último trozo. Conserva los candidatos de los anteriores y "
-            "compáralos con los nuevos.",
+            "keeps_everything",
+            _update(choose=lambda scores, k: scores.sort(descending=True)),
+            "no descartas ninguna clave: lo que pasa de un trozo al siguiente crece sin fin. De "
+            "cada consulta conserva, como mucho, k.",
         ),
         Misconception(
             "k_of_every_chunk",
             _k_of_every_chunk,
-            "devuelves los k mejores de cada trozo: falta la elección final entre todos ellos.",
+            "añades los k mejores de cada trozo a los que ya había: falta elegir los k mejores "
+            "entre todos ellos.",
         ),
         Misconception(
-            "smallest",
-            lambda Q, K, k, chunk_size: _top_k_by_chunks(Q, K, k, chunk_size, largest=False),
-            "te quedas con las claves menos parecidas: los k mejores son los de mayor puntuación.",
+            "only_this_chunk",
+            _only_this_chunk,
+            "olvidas los candidatos que recibes: te quedas con lo mejor de este trozo. Los de "
+            "antes compiten con los nuevos.",
+        ),
+        Misconception(
+            "no_offset",
+            _update(place=lambda places, start: places),
+            "las posiciones son relativas a cada trozo: súmales dónde empieza el trozo en la "
+            "tabla.",
+        ),
+        Misconception(
+            "offset_twice",
+            _update(
+                place=lambda places, start: places,
+                follow=lambda indices, kept, start: indices.gather(-1, kept) + start,
+            ),
+            "sumas el comienzo del trozo también a las posiciones de los candidatos de antes, que "
+            "ya estaban contadas desde el principio de la tabla: súmalo solo a las nuevas.",
         ),
         Misconception(
             "positions_among_candidates",
-            _positions_among_candidates,
-            "la última elección da posiciones dentro de los candidatos, no dentro de K: úsalas "
-            "para elegir entre las posiciones que guardaste.",
+            _update(follow=lambda indices, kept, start: kept),
+            "das posiciones dentro de los candidatos, no dentro de la tabla: úsalas para elegir "
+            "entre las posiciones que guardaste y las nuevas.",
         ),
         Misconception(
-            "short_last_chunk",
+            "positions_not_moved",
+            _update(follow=lambda indices, kept, start: indices[:, : kept.shape[-1]]),
+            "las puntuaciones cambian de lugar y sus posiciones no: cada posición va con su "
+            "puntuación. topk dice a dónde fue cada una.",
+        ),
+        Misconception(
+            "gathers_from_old",
+            _gather_from_old,
+            "eliges las posiciones solo entre las de los candidatos de antes: junta primero las "
+            "de las claves nuevas, en el mismo orden en que juntaste las puntuaciones.",
+            raises=RuntimeError,
+        ),
+        Misconception(
+            "ascending",
+            _update(choose=lambda scores, k: _reversed(scores.topk(min(k, scores.shape[-1])))),
+            "encuentras las k mejores, pero las das de menor a mayor.",
+        ),
+        Misconception(
+            "smallest",
+            _update(choose=lambda s, k: s.topk(min(k, s.shape[-1]), largest=False)),
+            "te quedas con las claves menos parecidas: las k mejores son las de mayor puntuación.",
+        ),
+        Misconception(
+            "softmax_in_chunk",
+            _update(new=lambda Q, chunk: soft_argmax(Q @ chunk.T)),
+            "comparas los pesos de una softmax por trozo. Cada una tiene su denominador, y así una "
+            "clave gana por estar en un trozo malo: compara las puntuaciones.",
+        ),
+        Misconception(
+            "short_chunk",
             _k_from_short_chunk,
             "pides k elementos a un trozo que puede tener menos: el último suele ser más corto.",
+            raises=RuntimeError,
+        ),
+        Misconception(
+            "few_seen",
+            _update(choose=lambda scores, k: scores.topk(k)),
+            "pides k elementos cuando puede no haber tantos: al principio, entre candidatos y "
+            "recién llegadas hay menos de k.",
             raises=RuntimeError,
         ),
     ),

@@ -365,18 +365,17 @@ class _Grading:
         else:
             student = decode(found.get("value"), found["tensors"])
         verdict = check_exercise(exercise, student, seed=self.seed)
-        self._take_note(exercise, verdict, worker.peer.observed)
+        self._take_note(exercise, verdict)
         return verdict
 
-    def _take_note(self, exercise: Exercise, verdict: Verdict, observed: bool) -> None:
+    def _take_note(self, exercise: Exercise, verdict: Verdict) -> None:
         """Avisa de los puntos que dependen de algo vigilado dentro del proceso de la entrega."""
         builtin = any(not name.startswith("course_lib.") for name in answers_of(exercise))
-        if verdict.points and self.submission.unusual and (builtin or observed):
-            what = "no usar la respuesta" if builtin else "hacer esas operaciones"
+        if verdict.points and self.submission.unusual and builtin:
             names = ", ".join(f"«{clean(name, 40)}»" for name in self.submission.unusual[:5])
             self.notes.append(
-                f"{exercise.name}: {what} se vigila dentro del proceso de la entrega, que podría "
-                f"burlarlo; su código usa {names}. Míralo a mano."
+                f"{exercise.name}: no usar la respuesta se vigila dentro del proceso de la "
+                f"entrega, que podría burlarlo; su código usa {names}. Míralo a mano."
             )
 
     def _lack(self, name: str) -> str:

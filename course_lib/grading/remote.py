@@ -13,8 +13,6 @@ frecuentes y `Exercise.call` se quedan en su proceso; al del estudiante solo via
   tensores que una función del calificador lleva consigo.
 - Lo que el estudiante cambia en sus copias de las entradas vuelve, y se cambia en las de quien
   llama: quien compara las entradas antes y después ve lo mismo que si todo fuera un proceso.
-- Si al llamar hay un `Observer`, la otra parte anota sus operaciones y se le cuentan. Esa cuenta,
-  como todo lo que ella contesta, es su palabra: no vale más que la del código del estudiante.
 """
 
 from __future__ import annotations
@@ -31,14 +29,12 @@ from typing import Any
 import torch
 
 from course_lib.grading.check import Failure, RemoteError, describe
-from course_lib.grading.observation import Observer, Recorder
 from course_lib.grading.plain_data import Comparison, copy_inputs, plain
 from course_lib.grading.wire import Channel, ConversationError, ProtocolError, clean, decode, encode
 
 MAX_CALLBACKS = 20_000
 MAX_CALLBACK_ELEMENTS = 5000
 MAX_ALL_CALLBACK_ELEMENTS = 4_000_000
-MAX_NOTES = 20_000
 
 
 class RemoteFunction:
@@ -53,9 +49,7 @@ class RemoteFunction:
         self.peer, self.target = peer, target
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        observer = Observer.active[-1] if Observer.active else None
-        with contextlib.nullcontext() if observer is None else observer.paused():
-            return self.peer.call(self.target, args, kwargs, observer)
+        return self.peer.call(self.target, args, kwargs)
 
     def __deepcopy__(self, memo: dict) -> RemoteFunction:
         return self
@@ -100,29 +94,23 @@ class Peer:
         self.forget()
 
     def forget(self) -> None:
-        """Olvida las funciones que dio, los grafos que guardaba y si contó operaciones."""
-        self.observed = False
+        """Olvida las funciones que dio y los grafos que guardaba."""
         self._functions: list[Callable] = []
         self._records: list[_Record] = []
         self._served = self._served_elements = 0
 
     # Llamar
 
-    def call(
-        self, target: str | int, args: tuple, kwargs: dict, observer: Observer | None = None
-    ) -> Any:
+    def call(self, target: str | int, args: tuple, kwargs: dict) -> Any:
         """Llama a una función del otro lado y espera su resultado."""
         tensors: list[torch.Tensor] = []
         tree = encode([list(args), kwargs], tensors, self._export)
         wanted = self._tracked or any(tensor.requires_grad for tensor in tensors)
         tracked = wanted and torch.is_grad_enabled()
-        header = {"op": "call", "target": target, "args": tree, "observe": observer is not None}
+        header = {"op": "call", "target": target, "args": tree}
         header["requires"] = [t.requires_grad for t in tensors] if tracked else None
-        self.observed |= observer is not None
         first = len(self._records)
         reply, found = self._request(header, tensors)
-        for name, size in _notes(reply) if observer is not None else ():
-            observer.note(name, size)
         if not tracked:
             if reply.get("changed") is not None:
                 _restored(list(args), decode(reply["changed"], found, self._represent))
@@ -216,9 +204,10 @@ class Peer:
     def _serve_plain(self, header: dict, tensors: list[torch.Tensor]) -> tuple[dict, list]:
         function, args, kwargs = self._what_to_call(header, tensors)
         before = copy_inputs(args)
-        value, notes = self._run(header, function, args, kwargs)
+        with self._around():
+            value = function(*args, **kwargs)
         found: list[torch.Tensor] = []
-        reply = {"op": "result", "notes": notes, "value": encode(plain(value), found)}
+        reply = {"op": "result", "value": encode(plain(value), found)}
         if not Comparison(0.0).same(plain(args), plain(before)):
             reply["changed"] = encode(args, found, self._export)
         return reply, found
@@ -234,7 +223,8 @@ class Peer:
         function, args, kwargs = self._what_to_call(header, copies)
         found: list[torch.Tensor] = []
         with self._tracking() as anchors, self._watch_saved(copies) as saved:
-            value, notes = self._run(header, function, args, kwargs)
+            with self._around():
+                value = function(*args, **kwargs)
             tree = encode(plain(value, keep_graph=True), found)
         changes = []
         for index, copy in enumerate(copies):
@@ -245,8 +235,7 @@ class Peer:
         changed = encode(changes, found)
         self._records.append(_Record(found, leaves, anchors, [None] * len(found)))
         requires = [tensor.requires_grad for tensor in found]
-        reply = {"op": "result", "notes": notes, "value": tree, "changed": changed}
-        reply["saved"] = sorted(saved)
+        reply = {"op": "result", "value": tree, "changed": changed, "saved": sorted(saved)}
         return reply | {"record": len(self._records) - 1, "requires": requires}, found
 
     def _serve_backward(self, header: dict, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -283,14 +272,6 @@ class Peer:
         function = self._find(target) if named else self._own(target)
         return function, *content
 
-    def _run(self, header: dict, function: Callable, args: list, kwargs: dict) -> tuple[Any, list]:
-        with self._around():
-            if not header.get("observe"):
-                return function(*args, **kwargs), []
-            with Recorder(MAX_NOTES) as recorder:
-                value = function(*args, **kwargs)
-            return value, recorder.notes
-
     def _guard(self, tensors: list[torch.Tensor]) -> None:
         """El calificador no calcula para el estudiante más de lo que un ejercicio necesita."""
         self._served += self.trusted
@@ -317,7 +298,7 @@ class Peer:
     def _watch_saved(
         self, tensors: list[torch.Tensor]
     ) -> contextlib.AbstractContextManager[set[int]]:
-        """Solo observa el calificador: con un observador, torch no comprueba las versiones.
+        """Solo mira el calificador: mientras se mira, torch no comprueba las versiones.
 
         El estudiante que escribe en un tensor que su grafo guardó debe encontrar el mismo error que
         en su cuaderno.
@@ -365,15 +346,6 @@ def _saved_among(tensors: list[torch.Tensor]) -> Iterator[set[int]]:
 
 def _are_flags(flags: Any, count: int) -> bool:
     return isinstance(flags, list) and len(flags) == count and {*map(type, flags)} <= {bool}
-
-
-def _notes(reply: dict) -> list:
-    notes = reply.get("notes")
-    if not isinstance(notes, list) or not all(
-        isinstance(note, list) and [*map(type, note)] == [str, int] for note in notes
-    ):
-        raise ProtocolError("las operaciones anotadas no son parejas de nombre y tamaño")
-    return notes[:MAX_NOTES]
 
 
 def _restored(old: Any, new: Any) -> Any:

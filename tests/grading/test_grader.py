@@ -180,18 +180,69 @@ def test_who_might_evade_what_is_watched_is_named_for_a_person(grader, tmp_path)
     assert by_name(honest)["cosine"].points == 1 and honest.notes == ()
 
 
-def test_operations_counted_by_the_worker_are_named_too(grader, tmp_path):
-    forged = """
-import sys
-from torch.utils._python_dispatch import _disable_current_modes
-def stacked_projection(X, W_q, W_k, W_v):
-    first = X @ W_q
-    with _disable_current_modes():
-        return first, X @ W_k, X @ W_v
+MEMORY = """
+kept = []
+def update_top_k(scores, indices, Q, K_chunk, start, k):
+    if start == 0:
+        kept.clear()
+    kept.append(K_chunk)
+    return {answer}
 """
-    result = grader.grade(submit(tmp_path, forged), 5, topic="key_value_store")
-    points = by_name(result)["stacked_projection"].points
-    assert points == 0 or any("hacer esas operaciones" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "(Q @ torch.cat(kept).T).topk(min(k, start + len(K_chunk)))",  # guarda todas las claves
+        "scores, indices",
+        "None",
+        "[scores.tolist(), indices.tolist()]",
+        "torch.zeros(len(Q), 2000, 2000), indices",
+        "object()",
+    ],
+)
+def test_what_passes_from_a_chunk_to_the_next_is_what_crosses(answer, grader, tmp_path):
+    code = MEMORY.format(answer=answer)
+    result = grader.grade(submit(tmp_path, code), 5, topic="key_value_store")
+    assert by_name(result)["top_k"].points == 0
+
+
+PROJECTIONS = {
+    "tres productos, dos de ellos sin que se vean": """
+from torch.utils._python_dispatch import _disable_current_modes
+def stacked_projection(project, W_q, W_k, W_v):
+    first = project(W_q)
+    with _disable_current_modes():
+        return first, project(W_k), project(W_v)
+""",
+    "la entrada, recuperada": """
+def stacked_projection(project, W_q, W_k, W_v):
+    X = project(torch.eye(len(W_q)))
+    return X @ W_q, X @ W_k, X @ W_v
+""",
+    "la entrada, pegada a lo demás": """
+def stacked_projection(project, W_q, W_k, W_v):
+    X = project(torch.cat([torch.eye(len(W_q)), W_q, W_k, W_v], dim=1))[..., :len(W_q)]
+    return X @ W_q, X @ W_k, X @ W_v
+""",
+    "con otro hilo": """
+import threading
+def stacked_projection(project, W_q, W_k, W_v):
+    found = []
+    for W in (W_q, W_k, W_v):
+        thread = threading.Thread(target=lambda: found.append(project(W)))
+        thread.start()
+        thread.join()
+    return found
+""",
+}
+
+
+@pytest.mark.parametrize("way", PROJECTIONS)
+def test_the_products_are_made_where_nobody_can_forge_them(way, grader, tmp_path):
+    result = grader.grade(submit(tmp_path, PROJECTIONS[way]), 5, topic="key_value_store")
+    assert by_name(result)["stacked_projection"].points == 0
+    assert result.notes == ()
 
 
 def test_one_call_is_enough(sandbox_here, tmp_path):

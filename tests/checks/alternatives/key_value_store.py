@@ -63,15 +63,24 @@ def split_heads__slices(X, num_heads):
     return result
 
 
-def stacked_projection__slices(X, W_q, W_k, W_v):
-    Y = X @ torch.hstack([W_q, W_k, W_v])
+def stacked_projection__slices(project, W_q, W_k, W_v):
+    Y = project(torch.hstack([W_q, W_k, W_v]))
     a, b = W_q.shape[1], W_q.shape[1] + W_k.shape[1]
     return [Y[..., :a], Y[..., a:b], Y[..., b:]]
 
 
-def stacked_projection__linear(X, W_q, W_k, W_v):
-    Y = F.linear(X, torch.cat((W_q.T, W_k.T, W_v.T)))
-    return torch.tensor_split(Y, (W_q.shape[1], W_q.shape[1] + W_k.shape[1]), dim=-1)
+def stacked_projection__other_order(project, W_q, W_k, W_v):
+    stacked = torch.cat((W_v.T, W_q.T, W_k.T)).T
+    V, Q, K = project(stacked).tensor_split((W_v.shape[1], W_v.shape[1] + W_q.shape[1]), dim=-1)
+    return Q, K, V
+
+
+def stacked_projection__interleaved(project, W_q, W_k, W_v):
+    widths = [W.shape[1] for W in (W_q, W_k, W_v)]
+    which = torch.cat([torch.full((n,), i) for i, n in enumerate(widths)])
+    order = torch.randperm(len(which))
+    Y = project(torch.cat([W_q, W_k, W_v], 1)[:, order])[..., order.argsort()]
+    return [Y[..., which == i] for i in range(3)]
 
 
 def multi_head__views(X, W_q, W_k, W_v, W_h, num_heads):
@@ -99,26 +108,29 @@ def multi_head__einsum(X, W_q, W_k, W_v, W_h, num_heads):
     return rearrange(H, "b t h d -> b t (h d)") @ W_h
 
 
-def top_k__merge_sorted(Q, K, k, chunk_size):
-    best, where = None, None
-    for first, chunk in zip(range(0, len(K), chunk_size), K.split(chunk_size), strict=True):
-        scores, rows = (Q @ chunk.mT).topk(min(k, len(chunk)), dim=-1)
-        rows = rows + first
-        if best is not None:
-            scores, rows = torch.cat([best, scores], 1), torch.cat([where, rows], 1)
-        order = scores.argsort(dim=1, descending=True, stable=True)[:, :k]
-        best, where = scores.gather(1, order), rows.gather(1, order)
-    return best, where
+def top_k__merge_sorted(scores, indices, Q, K_chunk, start, k):
+    new, rows = (Q @ K_chunk.mT).topk(min(k, len(K_chunk)), dim=-1)
+    scores, indices = torch.hstack([scores, new]), torch.hstack([indices, rows + start])
+    order = scores.argsort(dim=1, descending=True, stable=True)[:, :k]
+    return scores.gather(1, order), indices.gather(1, order)
 
 
-def top_k__query_by_query(Q, K, k, chunk_size):
+def top_k__query_by_query(scores, indices, Q, K_chunk, start, k):
     values, places = [], []
-    for q in Q:
-        found = []
-        for start in range(0, len(K), chunk_size):
-            scores = (K[start : start + chunk_size] @ q).tolist()
-            found += [(-score, start + i) for i, score in enumerate(scores)]
-            found = sorted(found)[:k]
+    for q, old, where in zip(Q, scores.tolist(), indices.tolist(), strict=True):
+        found = [(-score, i) for score, i in zip(old, where, strict=True)]
+        found += [(-score, start + i) for i, score in enumerate((K_chunk @ q).tolist())]
+        found = sorted(found)[:k]
         values.append([-score for score, _ in found])
         places.append([i for _, i in found])
     return torch.tensor(values, dtype=Q.dtype), torch.tensor(places)
+
+
+def top_k__one_key_at_a_time(scores, indices, Q, K_chunk, start, k):
+    best = [list(zip(*row, strict=True)) for row in zip(scores, indices, strict=True)]
+    for row, key in enumerate(K_chunk, start):
+        for mine, score in zip(best, Q @ key, strict=True):
+            place = sum(bool(other >= score) for other, _ in mine)
+            mine.insert(place, (score, torch.tensor(row)))
+            del mine[k:]
+    return [torch.stack([torch.stack([pair[i] for pair in mine]) for mine in best]) for i in (0, 1)]
