@@ -11,7 +11,7 @@ TASKS = (
     (
         "Cuatro opciones",
         ("receta", "opción"),
-        "de $r$, una nota;\nsoftmax de las 4",
+        "de $r$, puntuación;\nsoftmax de las 4",
     ),
     ("Una pregunta", ("pregunta", "texto"), "de cada $H_t$:\ncomienzo y fin"),
     ("Cada palabra", ("oración",), "de cada $H_t$:\ncategoría"),
@@ -25,8 +25,8 @@ def bert_heads() -> Figure:
         desc="Cinco filas que atraviesan el mismo BERT. Una frase: [CLS] opinión [SEP], todo del "
         "segmento 0; la cabeza lee el resumen r. Un par: [CLS] receta [SEP] frase [SEP], con la "
         "segunda en el segmento 1; la cabeza lee r. Cuatro opciones, una a una de receta y "
-        "opción; cada r da una nota. Una pregunta y un texto: cada token del texto da una nota de "
-        "comienzo y otra de fin. Una oración: cada token da una categoría.",
+        "opción; cada r da una puntuación. Una pregunta y un texto: cada token del texto da una "
+        "puntuación de comienzo y otra de fin. Una oración: cada token da una categoría.",
         height=540,
     )
     pitch, top = 108, 12
