@@ -67,9 +67,14 @@ def _holds(
 
 
 def _item(value: Any, item: int | str | None) -> Any:
-    """Da la parte que se mira de un resultado, ya convertido a datos simples."""
+    """Da la parte que se mira de un resultado, ya convertido a datos simples.
+
+    Un resultado que va con el nombre de su caso, `{nombre: resultado}`, se mira por dentro.
+    """
     if item is None:
         return value
+    if isinstance(item, int) and isinstance(value, dict) and len(value) == 1:
+        (value,) = value.values()
     if isinstance(item, str):
         return value.get(item, _NOTHING) if isinstance(value, dict) else _NOTHING
     return value[item] if isinstance(value, list) and item < len(value) else _NOTHING
