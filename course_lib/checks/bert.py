@@ -58,10 +58,13 @@ def _join_call(student, first, second, class_id, separator_id, max_length):
 
 def _join_cases(rng):
     # Caben con holgura, caben justo, cede la primera, cede la segunda, ceden las dos.
-    lengths = ((4, 3, 12), (5, 4, 12), (9, 3, 11), (3, 9, 11), (8, 9, 12), (9, 8, 13), (6, 6, 10))
+    lengths = ((4, 3, 12), (2, 5, 13), (5, 4, 12), (9, 3, 11), (3, 9, 11))
+    lengths += ((8, 9, 12), (9, 8, 13), (6, 6, 10))
     cases = []
     for n, m, max_length in lengths:
         words = _integers(rng, 10, 90, n + m).tolist()
+        # Una palabra puede estar dos veces en una frase, y en las dos frases.
+        words[n - 1] = words[n + m - 1] = words[n] = words[0]
         class_id, separator_id = (_integers(rng, 1, 9, 2) * torch.tensor([1, 10]) + 100).tolist()
         cases.append((words[:n], words[n:], class_id, separator_id, max_length))
     return cases
@@ -136,6 +139,25 @@ def _longest_pays_all(a, b, room):
     return a, b[: max(len(b) - extra, 0)]
 
 
+def _half_and_the_rest(a, b, room):
+    fits = len(a) + len(b) <= room
+    return (a, b) if fits else (a[: room // 2], b[: room - room // 2])
+
+
+def _in_proportion(a, b, room):
+    total = len(a) + len(b)
+    n = len(a) if total <= room else room * len(a) // total
+    return a[:n], b[: room - n]
+
+
+def _both_yield_on_ties(first, second, room):
+    a, b = list(first), list(second)
+    while len(a) + len(b) > room:
+        for each in [x for x in (a, b) if len(x) == max(len(a), len(b))]:
+            each.pop()
+    return a, b
+
+
 def _padded(first, second, class_id, separator_id, max_length):
     ids, segments = _join(first, second, class_id, separator_id, max_length)
     missing = max_length - len(ids)
@@ -173,14 +195,21 @@ def _room_for(specials):
     return _join_with(lambda a, b, room: _fit(a, b, room + 3 - specials))
 
 
-def _fits(first, second, class_id, separator_id, max_length):
-    return len(first) + len(second) + 3 <= max_length
+def _has_room(first, second, class_id, separator_id, max_length):
+    return len(first) + len(second) + 3 < max_length
+
+
+def _must_yield(first, second, class_id, separator_id, max_length):
+    return len(first) + len(second) + 3 > max_length
 
 
 JOIN_PAIR = Exercise(
     name="bert.join_pair",
     points=2,
-    partial=(Part("las parejas que caben enteras", 1, cases=_fits),),
+    partial=(
+        Part("las parejas que caben con holgura", 1, cases=_has_room),
+        Part("los identificadores de las que hay que recortar", 1, cases=_must_yield, item=0),
+    ),
     reference=_join,
     cases=_join_cases,
     call=_join_call,
@@ -225,9 +254,27 @@ JOIN_PAIR = Exercise(
             "desperdicia el que le sobra",
         ),
         Misconception(
+            "half_and_the_rest",
+            _join_with(_half_and_the_rest),
+            "cuando no caben, partes el lugar por la mitad, y una frase corta no llena la suya: lo "
+            "que le sobra es de la otra",
+        ),
+        Misconception(
+            "in_proportion",
+            _join_with(_in_proportion),
+            "repartes el lugar en proporción al largo de cada frase: la corta también pierde "
+            "tokens, y no le toca mientras la otra sea más larga",
+        ),
+        Misconception(
             "first_yields_on_ties",
             _join_with(_first_yields_on_ties),
             "casi: cuando las dos frases miden lo mismo, el enunciado dice cuál cede",
+        ),
+        Misconception(
+            "both_yield_on_ties",
+            _join_with(_both_yield_on_ties),
+            "casi: cuando las dos frases miden lo mismo le quitas un token a cada una; cede una "
+            "sola, y después se vuelve a mirar si caben",
         ),
         Misconception(
             "shortest_yields",
@@ -302,6 +349,12 @@ JOIN_PAIR = Exercise(
             "class_before_both",
             _join_with(assemble=_class_before_both),
             "hay un solo [CLS], al principio de todo: el resumen es del par, no de cada frase",
+        ),
+        Misconception(
+            "specials_swapped",
+            lambda a, b, c, s, n: _join(a, b, s, c, n),
+            "los dos números especiales están intercambiados: se empieza por class_id, y "
+            "separator_id cierra cada frase",
         ),
         Misconception(
             "separator_of_the_second",
@@ -566,6 +619,11 @@ EMBEDDINGS = Exercise(
             "multiplicas los tres vectores; se suman",
         ),
         Misconception(
+            "only_tokens",
+            _embed_with(lambda E, P, S: E),
+            "faltan la posición y el segmento: cada token suma tres vectores",
+        ),
+        Misconception(
             "no_segments",
             _embed_with(lambda E, P, S: E + P),
             "falta el vector del segmento",
@@ -596,6 +654,12 @@ EMBEDDINGS = Exercise(
             _sum_with(lambda t, s, E, P, S: (E[t], P[s], S[s])),
             "buscas la posición con el número del segmento: la fila es el lugar del token en la "
             "secuencia",
+        ),
+        Misconception(
+            "positions_of_the_token",
+            _sum_with(lambda t, s, E, P, S: (E[t], P[t], S[s])),
+            "buscas la posición con el número del token: la fila es su lugar en la secuencia",
+            raises=IndexError,
         ),
         Misconception(
             "first_position",
@@ -679,6 +743,7 @@ PARAMETERS = Exercise(
     reference=_count,
     cases=_count_cases,
     call=_count_call,
+    tolerance=1e-9,
     misconceptions=(
         Misconception(
             "no_biases",
@@ -829,6 +894,12 @@ PARAMETERS = Exercise(
             "cuentas un bloque de más: las incrustaciones no son uno",
         ),
         Misconception(
+            "everything_in_each_block",
+            lambda V, d, layers, *rest: layers * _count_with()(V, d, 1, *rest),
+            "multiplicas por el número de bloques también las tablas y el resumen, y de eso hay "
+            "uno solo",
+        ),
+        Misconception(
             "only_the_blocks",
             _count_with(tables=lambda V, T, S, d: 0, embedding_norm=0, pooler=lambda d: 0),
             "cuentas solo los bloques: faltan las incrustaciones y el resumen",
@@ -874,15 +945,20 @@ def _choose_cases(rng):
         ((5, 4, 0), (12, 12, 0), (6, 0, 0), (20, 0, 0)),
         # muchas desconocidas; tres tokens (elige 1), y nada que elegir.
         ((8, 9, 8), (1, 0, 0), (0, 0, 0), (10, 6, 2)),
+        # 11, 13, 16 y 24: un token de más o de menos en el largo cambia cuántos se eligen.
+        ((11, 10, 0), (9, 0, 0), (8, 5, 0), (6, 4, 0)),
         ((14, 10, 11), (9, 7, 0), (2, 1, 0)),
     )
+    # Los números de los especiales cambian: van delante de las palabras, o detrás.
+    numbers = (0, 5, 5, 90)
     cases = []
-    for number, rows in enumerate(shapes):
-        # Los números de los especiales cambian de un caso a otro.
-        renumber = torch.randperm(10, generator=rng)[:5].tolist() if number else list(range(5))
+    for first, rows in zip(numbers, shapes, strict=True):
+        renumber = list(range(5))
+        if first:
+            renumber = (first + torch.randperm(5, generator=rng)).tolist()
         batch = _padded_batch([_sequence(rng, *row) for row in rows], renumber[PAD], renumber)
         draw = torch.rand(batch.shape, generator=rng)
-        if number == 2:  # quien no aparta [CLS], o algún otro especial, lo elige con seguridad
+        if first == 90:  # quien no aparta [CLS], o algún otro especial, lo elige con seguridad
             draw = torch.where(torch.isin(batch, torch.tensor(renumber)), 0.05 * draw, draw)
             draw[:, 0] *= 0.01
         cases.append((batch, sorted(renumber), renumber[PAD], draw))
@@ -1030,6 +1106,17 @@ CHOOSE = Exercise(
             _counting(lambda real, ordinary, t: max(1, round(0.15 * ordinary))),
             "calculas el 15 % solo sobre los tokens corrientes; se cuentan todos los reales, "
             "también los especiales",
+        ),
+        Misconception(
+            "ends_not_counted",
+            _counting(lambda real, ordinary, t: max(1, round(0.15 * (real - 2)))),
+            "al largo le quitas [CLS] y el último [SEP]: el 15 % se calcula sobre todos los "
+            "tokens reales, también los especiales",
+        ),
+        Misconception(
+            "class_not_counted",
+            _counting(lambda real, ordinary, t: max(1, round(0.15 * (real - 1)))),
+            "al largo le falta un token: cuentan todos los reales, también [CLS] y [SEP]",
         ),
         Misconception(
             "floor",
@@ -1300,6 +1387,27 @@ MASKING_BUG = Exercise(
             "casi: en los bordes, 0.8 ya es del segundo tramo, y 0.9, del tercero",
         ),
         Misconception(
+            "closed_at_eight",
+            _mask_with(hidden=lambda d: d <= 0.8, is_random=lambda d: (d > 0.8) & (d < 0.9)),
+            "casi: quien saca justo 0.8 ya no es del tramo de [MASK]",
+        ),
+        Misconception(
+            "open_at_eight",
+            _mask_with(is_random=lambda d: (d > 0.8) & (d < 0.9)),
+            "casi: quien saca justo 0.8 se queda como estaba, y ahí empieza el segundo tramo",
+        ),
+        Misconception(
+            "closed_at_nine",
+            _mask_with(is_random=lambda d: (d >= 0.8) & (d <= 0.9)),
+            "casi: quien saca justo 0.9 ya es de los que se quedan como estaban",
+        ),
+        Misconception(
+            "mask_and_random_swapped",
+            _mask_with(hidden=lambda d: (d >= 0.8) & (d < 0.9), is_random=lambda d: d < 0.8),
+            "los dos cambios están intercambiados: el tramo grande es el de [MASK], y el de los "
+            "tokens al azar, uno pequeño",
+        ),
+        Misconception(
             "shares_reversed",
             _mask_with(hidden=lambda draw: draw >= 0.8, is_random=lambda d: (d >= 0.7) & (d < 0.8)),
             "ocultas a los que sacaron 0.8 o más, uno de cada cinco: el tramo grande es el otro",
@@ -1410,11 +1518,14 @@ def _predict(H, chosen, W, b, gain, shift, eps, E, c):
 
 def _predict_cases(rng):
     cases = []
-    for batch, t, d, vocab, eps in ((2, 5, 6, 11, 1e-12), (3, 4, 8, 9, 1e-2), (1, 6, 4, 7, 1e-12)):
+    # En el último los vectores son tan pequeños que la ε de torch se notaría.
+    sizes = ((2, 5, 6, 11, 1e-12, 1.0), (3, 4, 8, 9, 1e-2, 1.0), (1, 6, 4, 7, 1e-12, 0.01))
+    for batch, t, d, vocab, eps, scale in sizes:
         chosen = torch.rand(batch, t, generator=rng) < 0.4
         chosen[:, 1] = True
         chosen[:, 2] = False
-        vectors = (_randn(rng, batch, t, d, scale=1.5), chosen, _matrix(rng, d, d), _randn(rng, d))
+        H, W, b = _randn(rng, batch, t, d, scale=1.5), _matrix(rng, d, d), _randn(rng, d)
+        vectors = (H, chosen, scale * W, scale * b)
         norm = (1 + _randn(rng, d, scale=0.5), _randn(rng, d), eps)
         cases.append((*vectors, *norm, _randn(rng, vocab, d), _randn(rng, vocab)))
     return cases
@@ -1548,9 +1659,29 @@ PREDICT = Exercise(
             "normalizas sin la ganancia ni el desplazamiento aprendidos",
         ),
         Misconception(
+            "shift_forgotten",
+            _predict_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, eps=eps)),
+            "falta el desplazamiento de la normalización",
+        ),
+        Misconception(
+            "gain_forgotten",
+            _predict_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, eps=eps) + shift),
+            "falta la ganancia de la normalización",
+        ),
+        Misconception(
             "default_epsilon",
             _predict_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, shift)),
             "no usas la ε que llega, sino la de torch",
+        ),
+        Misconception(
+            "no_epsilon",
+            _predict_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, shift, 0.0)),
+            "no usas la ε que llega: una de las pruebas la trae grande",
+        ),
+        Misconception(
+            "epsilon_outside",
+            _predict_with(norm=_norm_over(-1, inside=False)),
+            "sumas ε a la desviación; se suma a la varianza, dentro de la raíz",
         ),
         Misconception(
             "unbiased",
@@ -1754,6 +1885,14 @@ MASKED_LOSS = Exercise(
             "todas las palabras pesan lo mismo",
         ),
         Misconception(
+            "mean_of_rows_with_nan",
+            lambda logits, labels: torch.stack(
+                [F.cross_entropy(z, y) for z, y in zip(logits, labels, strict=True)]
+            ).mean(),
+            "promedias cada secuencia por su lado, y la que no ocultó nada divide 0 entre 0: de "
+            "ahí el NaN. La media es de todas las posiciones del lote que cuentan",
+        ),
+        Misconception(
             "one_by_one",
             _reduced(lambda nll, counted: nll[counted]),
             "devuelves la pérdida de cada posición: falta la media",
@@ -1819,8 +1958,8 @@ MASKED_LOSS = Exercise(
         Misconception(
             "clamped",
             _clamped,
-            "recortas las probabilidades diminutas para que el logaritmo no sea infinito, y "
-            "cambias la pérdida: hay una manera exacta",
+            "retocas las probabilidades diminutas, con un mínimo o un sumando, para que el "
+            "logaritmo no sea infinito, y cambias la pérdida: hay una manera exacta",
         ),
         Misconception(
             "probability",
@@ -1979,6 +2118,11 @@ OPTIONS = Exercise(
             "devuelves las puntuaciones; se piden las probabilidades",
         ),
         Misconception(
+            "softmax_twice",
+            _options_with(share=lambda scores: scores.softmax(-1).softmax(-1)),
+            "aplicas la softmax dos veces, y las opciones salen casi iguales",
+        ),
+        Misconception(
             "log_probabilities",
             _options_with(share=lambda scores: scores.log_softmax(-1)),
             "devuelves logaritmos de probabilidades; se piden las probabilidades",
@@ -2066,6 +2210,11 @@ OPTIONS = Exercise(
             "falta la tanh del resumen",
         ),
         Misconception(
+            "tanh_before_the_layer",
+            _options_with(pool=lambda H, W, b: torch.tanh(H[:, 0]) @ W + b),
+            "la tanh va después de la capa W, b, y no antes",
+        ),
+        Misconception(
             "relu",
             _options_with(pool=lambda H, W, b: F.relu(H[:, 0] @ W + b)),
             "la función de activación del resumen es tanh, no ReLU",
@@ -2078,7 +2227,8 @@ OPTIONS = Exercise(
         Misconception(
             "no_bias",
             _options_with(pool=lambda H, W, b: torch.tanh(H[:, 0] @ W)),
-            "falta el sesgo b del resumen",
+            "el sesgo b no se nota: falta, o lo sumas después de la tanh, y entonces mueve igual "
+            "todas las puntuaciones. Va dentro",
         ),
         Misconception(
             "as_a_linear_weight",
@@ -2114,27 +2264,38 @@ def _span_call(student, start, end, candidates, longest):
 
 def _span_cases(rng):
     cases = []
-    for batch, t, longest, level in ((24, 9, 3, -2.0), (20, 12, 5, 0.0), (18, 8, 8, -3.0)):
+    for batch, t, longest, level in ((24, 9, 3, -2.0), (20, 12, 5, 0.0), (18, 8, 8, -60.0)):
         start, end = level + _randn(rng, 2, batch, t)
         candidates = torch.arange(t) >= _integers(rng, 1, 3, batch, 1)
         candidates &= torch.arange(t) < t - _integers(rng, 0, 2, batch, 1)
         start[:, 0] += 3  # [CLS] tienta a quien mira fuera del texto
         cases.append((start, end, candidates, longest))
-    return [*cases, _tempting_ends(rng)]
+    return [*cases, _tempting_ends(rng), _uneven_scores(rng)]
 
 
 def _tempting_ends(rng):
-    """Un buen comienzo y, por fila, un fin prohibido que puntúa más que el mejor permitido."""
+    """Un buen comienzo y, por fila, un fin prohibido que puntúa más que el mejor permitido.
+
+    En la última fila el mejor comienzo y el mejor fin, por separado, también son el mejor tramo.
+    """
     longest, t = 2, 9
     # Un token de más, dos de más, justo antes del comienzo y muy antes; y el permitido.
-    forbidden, allowed = torch.tensor([[longest, longest + 1, -1, -longest], [1, 0, 1, 1]])
-    place = _integers(rng, 2, 5, 4)
-    start, end = -9 + 0.1 * _randn(rng, 2, 4, t)
-    rows = torch.arange(4)
+    forbidden, allowed = torch.tensor([[longest, longest + 1, -1, -longest, 0], [1, 0, 1, 1, 1]])
+    place = _integers(rng, 2, 5, 5)
+    start, end = -9 + 0.1 * _randn(rng, 2, 5, t)
+    rows = torch.arange(5)
     start[rows, place] = -2.0
-    end[rows, place + forbidden] = -1.0
+    end[rows, place + forbidden] = torch.tensor([-1.0] * 4 + [-3.0])
     end[rows, place + allowed] = -2.0
-    return start, end, torch.ones(4, t, dtype=torch.bool), longest
+    return start, end, torch.ones(5, t, dtype=torch.bool), longest
+
+
+def _uneven_scores(rng):
+    """Un comienzo enorme con un fin corriente gana, por poco, a dos que son buenos."""
+    start, end = -9 + 0.1 * _randn(rng, 2, 3, 9)
+    start[:, 2], end[:, 3] = 9.0, 0.0
+    start[:, 5], end[:, 6] = 4.0, 4.0
+    return start, end, torch.ones(3, 9, dtype=torch.bool), 2
 
 
 def _pairs(start, end, candidates, longest):
@@ -2220,7 +2381,13 @@ def _scores_of_the_best(start, end, candidates, longest):
     return total.masked_fill(~allowed, -torch.inf).flatten(1).amax(-1)
 
 
-def _ties_to_the_longest(start, end, candidates, longest):
+def _nothing_below_zero(start, end, candidates, longest):
+    """La mejor puntuación se busca desde 0: si todas son negativas, queda el primer token."""
+    found = _library_spans(start, end, candidates, longest)
+    return found * (_scores_of_the_best(start, end, candidates, longest) > 0)[:, None]
+
+
+def _end_after_the_last(start, end, candidates, longest):
     return _library_spans(start, end, candidates, longest) + torch.tensor([0, 1])
 
 
@@ -2352,6 +2519,20 @@ BEST_SPAN = Exercise(
             "multiplicas los pares prohibidos por 0, y un 0 gana a cualquier puntuación negativa",
         ),
         Misconception(
+            "nothing_below_zero",
+            _nothing_below_zero,
+            "la mejor puntuación que llevas empieza en 0, y así ninguna negativa la supera nunca",
+        ),
+        Misconception(
+            "one_candidate_is_enough",
+            _span_with(
+                lambda i, j, inside, longest, candidates: (
+                    (j >= i) & (j < i + longest) & (candidates[:, :, None] | candidates[:, None, :])
+                )
+            ),
+            "te basta con que uno de los dos extremos sea candidato: tienen que serlo los dos",
+        ),
+        Misconception(
             "zeros_outside_the_text",
             _zeros_outside_the_text,
             "pones a 0 las puntuaciones de fuera del texto, y un 0 gana a cualquier puntuación "
@@ -2397,7 +2578,7 @@ BEST_SPAN = Exercise(
         ),
         Misconception(
             "end_not_included",
-            _ties_to_the_longest,
+            _end_after_the_last,
             "devuelves el fin como en un corte de Python, que no lo incluye; se pide el último "
             "token del tramo",
         ),
@@ -2460,11 +2641,12 @@ def _labels_cases(rng):
     for padding in (0, 3, 2):
         order = torch.randperm(len(_WORDS), generator=rng).tolist()
         words = [_WORDS[i] for i in order]
-        if padding == 2:  # la última palabra también puede estar partida
-            words = [*words[:4], _WORDS[2]]
+        if padding == 2:  # la última palabra también puede estar partida, y repetida
+            words = [_WORDS[2], *words[:3], _WORDS[2]]
         pieces = ["[CLS]", *(piece for word in words for piece in word), "[SEP]"]
         tags = _integers(rng, 1, 9, len(words)).tolist()
         tags[1] = 0  # una etiqueta como otra
+        tags[-1] = 1 + tags[0] % 9  # otra, aunque la palabra sea la misma
         cases.append((pieces + ["[PAD]"] * padding, tags))
     return cases
 
@@ -2481,6 +2663,7 @@ def _labels_with(
     at_special=lambda tag: IGNORED,
     at_piece=lambda tag: IGNORED,
     ignored=IGNORED,
+    zero=0,
 ):
     """Otra manera de poner las etiquetas, trozo a trozo."""
 
@@ -2493,7 +2676,7 @@ def _labels_with(
                 labels.append(at_piece(tag))
             else:
                 tag = waiting.pop(0)
-                labels.append(tag)
+                labels.append(tag or zero)
         return [ignored if label == IGNORED else label for label in labels]
 
     return implementation
@@ -2522,6 +2705,11 @@ def _only_whole_words(pieces, tags):
     following = [*pieces[1:], ""]
     pairs = zip(labels, following, strict=True)
     return [IGNORED if after.startswith("##") else label for label, after in pairs]
+
+
+def _of_the_first_time(pieces, tags):
+    words = [p for p in pieces if p not in SPECIAL and not p.startswith("##")]
+    return [tags[words.index(p)] if p in words else IGNORED for p in pieces]
 
 
 def _without_ignored(pieces, tags):
@@ -2656,6 +2844,18 @@ TAGS = Exercise(
             "es la de otra: el lugar que cuenta es el de la palabra",
         ),
         Misconception(
+            "of_the_first_time",
+            _of_the_first_time,
+            "una palabra que se repite se lleva la etiqueta de la primera vez: lleva la cuenta de "
+            "las palabras, en lugar de buscar cuál es",
+        ),
+        Misconception(
+            "zero_is_not_empty",
+            _labels_with(zero=IGNORED),
+            "la etiqueta 0 se vuelve −100: para Python 0 es falso, y un `or` o un `if` lo toman "
+            "por vacío",
+        ),
+        Misconception(
             "without_ignored",
             _without_ignored,
             "quitas lo que no cuenta, y la lista ya no casa con los tokens: hace falta una "
@@ -2755,6 +2955,11 @@ FEATURES = Exercise(
             "sum_of_all_but_the_last",
             _features_with(sum=lambda hidden: torch.stack(hidden[:-1]).sum(0)),
             "en la suma entran las incrustaciones y falta la última capa",
+        ),
+        Misconception(
+            "first_block_not_in_the_sum",
+            _features_with(sum=lambda hidden: torch.stack(hidden[2:]).sum(0)),
+            "en la suma falta el primer bloque: en la lista va justo después de las incrustaciones",
         ),
         Misconception(
             "sum_of_four",
