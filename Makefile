@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-DEBIAN := bubblewrap chromium hunspell hunspell-es
+DEBIAN := bubblewrap chromium hunspell hunspell-es libseccomp2
 # Con SOLUTIONS=0 el sitio se construye sin la parte «Soluciones».
 SOLUTIONS ?= 1
 

@@ -14,7 +14,6 @@ import ctypes
 import fcntl
 import json
 import os
-import platform
 import resource
 import shutil
 import subprocess
@@ -72,13 +71,10 @@ def why_unavailable() -> str:
             "Para calificar código ajeno hace falta Linux con bubblewrap; en otro sistema, usa una "
             "máquina virtual de Linux."
         )
-    if not syscalls.is_known():
-        return (
-            f"No se sabe limitar lo que el código ajeno pide al núcleo en un procesador "
-            f"{platform.machine()}: califica en uno x86_64 o aarch64."
-        )
     if shutil.which("bwrap") is None:
         return "Falta bubblewrap, que aísla el código ajeno: sudo apt-get install bubblewrap."
+    if reason := syscalls.why_unavailable():
+        return reason
     try:
         with Sandbox(None, Limits()):
             return ""
