@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import course_lib
+from course_lib.grading.box_clock import BoxClock
 from course_lib.grading.check import Verdict, check_exercise, topic_exercises
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.library_view import (
@@ -54,6 +55,10 @@ WHAT_IS_LOST = (
     "archivos, usar la red, ver otras entregas y las respuestas del curso, y dejar procesos vivos. "
     "Solo quedan los límites de tiempo y de memoria de cada proceso."
 )
+_TOO_BUSY = (
+    "la computadora estaba tan ocupada que no dio tiempo a calificarla: repite la orden cuando "
+    "esté libre, o con menos procesos (--workers)"
+)
 _MAX_WORKERS = 12
 _START_SECONDS = 60.0
 
@@ -67,7 +72,8 @@ class SubmissionResult:
     """Lo que obtuvo una entrega.
 
     Argumentos:
-        status: `graded`, `unreadable` (no es un cuaderno) o `unknown` (no es del curso).
+        status: `graded`, `unreadable` (no es un cuaderno), `unknown` (no es del curso) o `failed`
+            (no se pudo calificar, y no por la entrega: se puede repetir).
         message: por qué no se calificó.
         topic: el tema.
         exercises: uno por ejercicio del tema, en su orden.
@@ -187,16 +193,19 @@ class Grader:
             message = "el cuaderno no define ninguna respuesta de los ejercicios del curso"
             return SubmissionResult("unknown", message)
         grading = _Grading(self, submission, topic_sheet(topic), seed)
-        results, broken = grading.run()
+        try:
+            results, broken = grading.run()
+        except MachineBusyError:
+            return SubmissionResult("failed", _TOO_BUSY, topic)
         seconds = time.monotonic() - start
         notes = tuple(grading.notes)
         return SubmissionResult("graded", "", topic, results, broken, seconds, notes)
 
-    def worker(self, sheet: Sheet, answers: tuple[str, ...]) -> Worker:
+    def worker(self, sheet: Sheet, answers: tuple[str, ...], clock: BoxClock) -> Worker:
         """Abre un proceso en una caja nueva, que ve la biblioteca sin esas respuestas."""
         inside = {n for n in answers if n.startswith("course_lib.")}
         view = self._view(sheet, tuple(sorted(inside)))
-        return Worker(self, view, [name for name in answers if name not in inside])
+        return Worker(self, view, [name for name in answers if name not in inside], clock)
 
     def order(self, text: dict, descriptors: list[int]) -> None:
         """Pide a la plantilla un proceso."""
@@ -221,11 +230,16 @@ class MemoryExceededError(ConversationError):
     """Los procesos de la entrega ocupan más memoria de la permitida."""
 
 
+class MachineBusyError(Exception):
+    """Pasó demasiado tiempo de pared sin que la entrega pudiera usar el suyo."""
+
+
 class Worker:
     """El proceso de una entrega, visto desde aquí."""
 
-    def __init__(self, grader: Grader, view: Path, blocked: list[str]) -> None:
-        self._limits = grader.limits
+    def __init__(self, grader: Grader, view: Path, blocked: list[str], clock: BoxClock) -> None:
+        self._limits, self._clock = grader.limits, clock
+        clock.new_box()
         self._sandbox = Sandbox(view, grader.limits) if grader.sandboxed else None
         self._home = None if grader.sandboxed else grader.temporary_folder()
         self._pid: int | None = None
@@ -238,7 +252,7 @@ class Worker:
             grader.order(order, [theirs.fileno(), *namespaces])
         for descriptor in namespaces:
             os.close(descriptor)
-        self.channel = Channel(ours, self._watch)
+        self.channel = Channel(ours, self._watch, clock)
         self.peer = Peer(self.channel, trusted=True, seconds=grader.limits.call_seconds)
         self._wait_until_ready()
 
@@ -253,12 +267,14 @@ class Worker:
             ) from None
 
     def _watch(self) -> None:
-        if self._sandbox is not None and self._sandbox.memory() > self._limits.memory:
+        usage = self._sandbox.usage() if self._sandbox is not None else None
+        self._clock.look(usage)
+        if usage is not None and usage.memory > self._limits.memory:
             raise MemoryExceededError
 
     def ask(self, header: dict, seconds: float, *, answer_only: bool = False) -> dict:
         """Envía una petición y da la cabecera de la respuesta, con los tensores en `tensors`."""
-        self.channel.deadline = time.monotonic() + seconds
+        self.channel.deadline = self.channel.now() + seconds
         if not answer_only:
             self.channel.send(header)
         reply, tensors = self.channel.receive()
@@ -295,8 +311,9 @@ class _Grading:
         self.broken: dict[int, str] = {}
         self.told: dict[int, str] | None = None  # sin las que solo echan de menos una respuesta
         self.notes: list[str] = []
+        self._cells = needed_cells(submission, sheet)
         self._workers = 0
-        self._deadline = time.monotonic() + grader.limits.total_seconds
+        self._clock = BoxClock(grader.limits.wall_seconds)
 
     def run(self) -> tuple[tuple[ExerciseResult, ...], tuple[str, ...]]:
         for answers, group in _groups(self.exercises, self.sheet, self.submission):
@@ -309,22 +326,27 @@ class _Grading:
     def _run_group(self, answers: tuple[str, ...], group: list[Exercise]) -> None:
         """Comprueba los ejercicios de una misma vista, con los procesos que hagan falta."""
         while waiting := [e for e in group if e.name not in self.results]:
+            self._require_time()
             self._workers += 1
             if self._workers > _MAX_WORKERS or self._left() <= 0:
                 reason = "tu cuaderno se detuvo o tardó demasiadas veces y no se llegó a comprobar"
                 self.results |= {e.name: _failed(e, reason) for e in waiting}
                 return
-            with self.grader.worker(self.sheet, answers) as worker:
+            with self.grader.worker(self.sheet, answers, self._clock) as worker:
                 if self._run_cells(worker):
                     self._check_until_lost(worker, waiting)
 
     def _left(self) -> float:
-        return self._deadline - time.monotonic()
+        return self.grader.limits.total_seconds - self._clock()
+
+    def _require_time(self) -> None:
+        if self._clock.wall > self._clock.patience:
+            raise MachineBusyError
 
     def _run_cells(self, worker: Worker) -> bool:
         """Ejecuta las celdas; si una se lleva el proceso, la próxima vez se salta."""
         self.broken = dict(self.lost_cells)
-        for index in needed_cells(self.submission, self.sheet):
+        for index in self._cells:
             if index in self.lost_cells:
                 continue
             seconds = max(0.0, min(self.grader.limits.cell_seconds, self._left()))
@@ -344,6 +366,7 @@ class _Grading:
             try:
                 result = self._check(worker, exercise)
             except ConversationError as error:
+                self._require_time()
                 self.results[exercise.name] = _failed(exercise, f"tu código {_why_lost(error)}")
                 return
             finally:
@@ -353,9 +376,9 @@ class _Grading:
     def _check(self, worker: Worker, exercise: Exercise) -> ExerciseResult:
         name = self.sheet.names[exercise.name]
         limit = max(0.0, min(self.grader.limits.call_seconds, self._left()))
-        worker.peer.seconds, worker.peer.until = limit, self._deadline
+        worker.peer.seconds, worker.peer.until = limit, self.grader.limits.total_seconds
         worker.peer.forget()
-        worker.channel.deadline = time.monotonic() + limit
+        worker.channel.deadline = self._clock() + limit
         worker.channel.send({"op": "forget"})
         found = worker.ask({"op": "look", "name": name}, limit)
         if found.get("is") == "missing":

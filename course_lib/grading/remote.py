@@ -21,7 +21,6 @@ import builtins
 import contextlib
 import math
 import re
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +74,7 @@ class Peer:
         around: el contexto en que se atiende cada llamada.
         seconds: cuánto puede tardar una llamada, contando lo que ella pida de vuelta.
 
-    El atributo `until` es la hora (`time.monotonic`) en que termina el plazo de todas.
+    El atributo `until` es la hora (`Channel.now`) en que termina el plazo de todas.
     """
 
     def __init__(
@@ -128,7 +127,7 @@ class Peer:
     def _request(self, header: dict, tensors: list[torch.Tensor]) -> tuple[dict, list]:
         """Envía una petición y, hasta que llega su respuesta, atiende las llamadas de vuelta."""
         if self._depth == 0 and self.seconds is not None:
-            self.channel.deadline = min(time.monotonic() + self.seconds, self.until)
+            self.channel.deadline = min(self.channel.now() + self.seconds, self.until)
         self._depth += 1
         try:
             self.channel.send(header, tensors)

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import course_lib
 from course_lib.grading import syscalls
+from course_lib.grading.box_clock import Usage, process_cpu, process_waits
 
 LIBRARY = "/course"
 HOME = "/home/student"
@@ -31,6 +32,7 @@ _NAMESPACES = ("mnt", "net", "ipc", "uts", "pid")  # el de procesos, al final
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
 _NS_GET_USERNS = 0xB701
 _FIRST_USER = 200_000
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 class SandboxError(Exception):
@@ -48,9 +50,11 @@ class Limits:
         open_files: archivos abiertos de cada proceso.
         file_size: bytes de cada archivo, y de cada carpeta en que puede escribir.
         cpu_seconds: segundos de procesador de cada proceso.
-        cell_seconds: segundos de reloj de una celda.
-        call_seconds: segundos de reloj de una llamada de un ejercicio.
-        total_seconds: segundos de reloj de la entrega entera.
+        cell_seconds: segundos de una celda, en el tiempo de la entrega (`box_clock`): no cuentan
+            los que espera un procesador que tienen otros.
+        call_seconds: los de una llamada de un ejercicio.
+        total_seconds: los de la entrega entera.
+        wall_seconds: segundos de pared a partir de los que se deja para otra vez.
     """
 
     memory: int = 2 << 30
@@ -62,6 +66,7 @@ class Limits:
     cell_seconds: float = 30.0
     call_seconds: float = 10.0
     total_seconds: float = 180.0
+    wall_seconds: float = 720.0
 
 
 def why_unavailable() -> str:
@@ -134,16 +139,18 @@ class Sandbox:
         owner = [] if self.user else [fcntl.ioctl(found[0], _NS_GET_USERNS)]
         return [*owner, *found]
 
-    def memory(self) -> int:
-        """Da los bytes residentes de todos los procesos de la caja."""
-        total = 0
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
+    def usage(self) -> Usage:
+        """Suma lo que gastan todos los procesos de la caja."""
+        memory, cpu, waits = 0, 0.0, {}
+        for process in Path("/proc").iterdir():
+            if process.name.isdigit():
                 with contextlib.suppress(OSError, ValueError, IndexError):
-                    if (entry / "ns/pid").stat().st_ino == self._inode:
-                        pages = (entry / "statm").read_text().split()[1]
-                        total += int(pages) * resource.getpagesize()
-        return total
+                    if (process / "ns/pid").stat().st_ino == self._inode:
+                        pages = (process / "statm").read_text().split()[1]
+                        memory += int(pages) * resource.getpagesize()
+                        cpu += process_cpu(process, _TICKS)
+                        waits |= process_waits(process)
+        return Usage(memory, cpu, waits)
 
     def close(self) -> None:
         """Termina con la caja y con todo lo que corra dentro."""

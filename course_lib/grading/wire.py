@@ -62,11 +62,17 @@ class Channel:
     Argumentos:
         connection: el socket ya conectado.
         watch: si se da, se llama varias veces por segundo mientras se espera; puede lanzar.
+        now: el reloj en que se mide el plazo, `deadline`.
     """
 
-    def __init__(self, connection: socket.socket, watch: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        watch: Callable[[], None] | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._socket = connection
-        self._watch = watch
+        self._watch, self.now = watch, now
         self.deadline: float | None = None
         self._next_look = 0.0
         connection.setblocking(False)
@@ -123,18 +129,17 @@ class Channel:
 
     def _look(self) -> None:
         """Mira el plazo y la memoria: quien envía sin parar nunca hace esperar."""
-        now = time.monotonic()
-        if self.deadline is not None and now >= self.deadline:
-            raise DeadlineError
-        if self._watch is not None and now >= self._next_look:
-            self._next_look = now + _LOOK_EVERY
+        if self._watch is not None and time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + _LOOK_EVERY
             self._watch()
+        if self.deadline is not None and self.now() >= self.deadline:
+            raise DeadlineError
 
     def _wait(self, event: int) -> None:
         with selectors.DefaultSelector() as selector:  # `select` falla con descriptores > 1023
             selector.register(self._socket, event)
             while True:
-                left = None if self.deadline is None else self.deadline - time.monotonic()
+                left = None if self.deadline is None else self.deadline - self.now()
                 if left is not None and left <= 0:
                     raise DeadlineError
                 pause = left if self._watch is None else min(0.1, 0.1 if left is None else left)

@@ -108,7 +108,7 @@ def test_closing_ends_every_process():
 
 def test_memory_counts_every_process_of_the_box():
     with Sandbox(None, LIMITS) as box:
-        assert 0 < box.memory() < 64 << 20
+        assert 0 < box.usage().memory < 64 << 20
 
 
 REFUSED = {
