@@ -8,7 +8,7 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass
 
-from course_lib.grading.classroom.collection import Graded, counted_topics
+from course_lib.grading.classroom.collection import Graded
 from course_lib.grading.classroom.outline import topic_outline
 from course_lib.grading.classroom.page_text import visible
 from course_lib.grading.classroom.student_results import (
@@ -28,21 +28,25 @@ class ClassResults:
     """Lo que obtuvo la clase entera.
 
     Argumentos:
-        students: quienes entregaron.
+        students: quienes entregaron, con los mismos temas que cuentan.
     """
 
     def __init__(self, students: list[Student]) -> None:
         self.students = students
         names = sorted({name for student in students for name in student.best})
         self.topics = [ClassTopic(name, students) for name in names]
-        self.counted = counted_topics([one for student in students for one in student.graded])
-        self.uncounted = [t.outline.title for t in self.topics if t.name not in self.counted]
-        self.max_points = sum(t.max_points for t in self.topics if t.name in self.counted)
+        self.max_points = students[0].max_points if students else 0
         self.rows = [Row(student, self) for student in students]
         self.percents = [row.percent for row in self.rows if row.student.best]
         self.refused = [(s, one) for s in students for one in s.refused]
         self.stopped = [(s, g) for s in students for g in s.graded if g.result.broken_cells]
         self.doubtful = [(s, g) for s in students for g in s.graded if g.result.notes]
+
+    @property
+    def uncounted(self) -> list[str]:
+        """Los títulos de los temas que no cuentan en la nota."""
+        counted = self.students[0].worth if self.students else {}
+        return [topic.outline.title for topic in self.topics if topic.name not in counted]
 
     @property
     def delivered(self) -> int:
@@ -71,9 +75,8 @@ class Row:
         self.by_topic = [
             student.best[n].result.points if n in student.best else None for n in names
         ]
-        counted = (one for name, one in student.best.items() if name in group.counted)
-        self.points = sum(one.result.points for one in counted)
-        self.percent = percent(self.points, group.max_points)
+        self.points = student.points
+        self.percent = percent(student.points, student.max_points)
         states = Counter(state_of(result) for result in student.results)
         self.correct = states["correct"]
         self.to_fix = sum(states[state] for state in TO_FIX)
@@ -116,7 +119,7 @@ class ClassExercise:
 
     def share(self, state: str) -> int:
         """El porcentaje de la clase que está en ese estado."""
-        return percent(self.states[state], len(self.found))
+        return round(100 * self.states[state] / len(self.found))
 
     @property
     def mistakes(self) -> list[Mistake]:

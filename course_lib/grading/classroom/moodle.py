@@ -24,7 +24,9 @@ from course_lib.grading.classroom.collection import (
     topics_worth,
 )
 from course_lib.grading.classroom.names import clean_name, feedback_folder
+from course_lib.grading.classroom.outline import topic_outline
 from course_lib.grading.classroom.spreadsheet import html_cell, plain_cell, write_cells
+from course_lib.grading.classroom.student_results import percent
 from course_lib.grading.classroom.worksheet import (
     Worksheet,
     WorksheetError,
@@ -125,7 +127,7 @@ def _exercises(graded: Iterable[Graded]) -> list:
 def _summary(student: StudentGrade, counted: dict[str, int]) -> list[str]:
     top, total = sum(counted.values()), student.total(counted)
     known = student.best and counted
-    figures = [str(total), str(top), f"{100 * total / top:.0f}"] if known else [""] * 3
+    figures = [str(total), str(top), str(percent(total, top))] if known else [""] * 3
     name, number = plain_cell(student.entry.student), student.entry.participant or ""
     return [name, number, str(student.files), *figures]
 
@@ -212,9 +214,14 @@ def _comment(student: StudentGrade, counted: dict[str, int]) -> str:
     parts = []
     for topic, one in student.best.items():
         result, note = one.result, "" if topic in counted else ", que no cuentan en esta tarea"
+        outline = topic_outline(topic)
         score = f"{result.points} de {result.max_points} puntos{note}"
-        parts.append(f"<p><strong>{html_cell(topic)}: {score}.</strong></p>")
-        lines = [_comment_line(e) for e in result.exercises if e.points < e.max_points]
+        parts.append(f"<p><strong>{html_cell(outline.title)}: {score}.</strong></p>")
+        lines = [
+            _comment_line(outline.heading(e.exercise), e)
+            for e in result.exercises
+            if e.points < e.max_points
+        ]
         parts.append(f"<ul>{''.join(lines)}</ul>" if lines else "")
     for one in student.refused:
         message = html_cell(clean_name(_refusal(one), 600).rstrip("."))
@@ -222,8 +229,8 @@ def _comment(student: StudentGrade, counted: dict[str, int]) -> str:
     return "".join(parts)
 
 
-def _comment_line(result: object) -> str:
-    score = f"{html_cell(result.exercise)} ({result.points} de {result.max_points})"
+def _comment_line(heading: str, result: object) -> str:
+    score = f"{html_cell(heading)} ({result.points} de {result.max_points})"
     message = html_cell(clean_name(result.message or _UNTOLD.get(result.status, ""), 600))
     return f"<li>{score}: {message}</li>" if message else f"<li>{score}</li>"
 

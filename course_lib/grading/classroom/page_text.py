@@ -20,6 +20,7 @@ _WORD = re.compile(r"[a-záéíóúüñ]{2,}(?=[ ,:])|[aoy](?= [a-záéíóúü�
 _FUNCTIONS = frozenset({"argsort", "cat", "reshape", "roll", "softmax", "stack", "tanh", "view"})
 _CODE = re.compile(r"`([^`]+)`")
 _EMPHASIS = re.compile(r"(?<![\w*])\*(\w[^*]*\w)\*(?![\w*])")
+_SHAPE = re.compile(r"\((?:\d+, )*\d+,?\)")
 _LINE = re.compile(r"^(.*) \(línea (\d+): (.*)\)(.*)$")
 
 
@@ -31,9 +32,14 @@ def visible(text: object, limit: int = 300) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def unbroken(text: str) -> str:
+    """Deja cada forma, como `(2, 5, 3)`, en una sola línea de la página."""
+    return _SHAPE.sub(lambda shape: shape[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+
+
 def sentence(text: str) -> str:
     """Escribe un mensaje como oración: con mayúscula, si empieza por una palabra, y con punto."""
-    line = visible(text, 1200)
+    line = unbroken(visible(text, 1200))
     word = _WORD.match(line)
     if word and word[0] not in _FUNCTIONS:
         line = line[0].upper() + line[1:]

@@ -10,7 +10,12 @@ from datetime import datetime
 from pathlib import Path
 
 from course_lib.files import write_atomically
-from course_lib.grading.classroom.collection import Graded, by_student, student_key
+from course_lib.grading.classroom.collection import (
+    Graded,
+    by_student,
+    counted_topics,
+    student_key,
+)
 from course_lib.grading.classroom.moodle import write_feedback_zip, write_grades, write_worksheet
 from course_lib.grading.classroom.report import class_report, feedback_page
 
@@ -47,8 +52,11 @@ def publish(
         WorksheetError: la hoja no es de Moodle.
     """
     when = when or datetime.now().astimezone()
-    groups = by_student(graded)
-    pages = {student: feedback_page(theirs, when=when) for student, theirs in groups.items()}
+    groups, counted = by_student(graded), counted_topics(graded)
+    pages = {
+        student: feedback_page(theirs, counted=counted, when=when)
+        for student, theirs in groups.items()
+    }
     links = {one.entry.key: f"feedback/{student_key(one.entry)}.html" for one in graded}
     for student, page in pages.items():
         write_atomically(folder / "feedback" / f"{student}.html", page.encode())

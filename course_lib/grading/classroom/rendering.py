@@ -18,7 +18,13 @@ from markupsafe import Markup
 
 from course_lib.grading.classroom.collection import Graded
 from course_lib.grading.classroom.outline import topic_outline
-from course_lib.grading.classroom.page_text import hint_html, message_html, sentence, visible
+from course_lib.grading.classroom.page_text import (
+    hint_html,
+    message_html,
+    sentence,
+    unbroken,
+    visible,
+)
 from course_lib.grading.classroom.student_results import STATES, percent, state_of
 from course_lib.grading.grader import ExerciseResult
 
@@ -70,6 +76,7 @@ def _environment() -> jinja2.Environment:
         "slow_part": _slow_part,
         "sentence": sentence,
         "state": state_of,
+        "unbroken": unbroken,
         "visible": visible,
     }
     environment.globals |= {

@@ -23,12 +23,18 @@ _ROLES = dict(zip(STATES, ("value", "input", "key", "output", "weights", "hidden
 
 
 def feedback_page(
-    graded: Sequence[Graded], *, site: str | None = None, when: datetime | None = None
+    graded: Sequence[Graded],
+    *,
+    counted: Mapping[str, int] | None = None,
+    site: str | None = None,
+    when: datetime | None = None,
 ) -> str:
     """Escribe la página de un estudiante, con todo lo que entregó.
 
     Argumentos:
         graded: sus entregas, ya calificadas; de un tema cuenta la mejor.
+        counted: los temas que cuentan en la nota de la clase y lo que vale cada uno
+            (`counted_topics`); si falta, los que entregó.
         site: dirección del sitio del curso (`https://…`), para enlazar los capítulos.
         when: cuándo se calificó.
 
@@ -48,7 +54,7 @@ def feedback_page(
         raise ValueError(f"`site` debe ser una dirección (https://…), y llegó {site!r}.")
     return render(
         "feedback.html",
-        student=Student(tuple(graded)),
+        student=Student(tuple(graded), counted),
         site=site and site.rstrip("/"),
         when=when,
     )

@@ -5,10 +5,16 @@ from __future__ import annotations
 import functools
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from course_lib.grading.classroom.collection import Graded, best_by_topic, by_student
+from course_lib.grading.classroom.collection import (
+    Graded,
+    best_by_topic,
+    by_student,
+    counted_topics,
+    topics_worth,
+)
 from course_lib.grading.classroom.outline import topic_outline
 from course_lib.grading.classroom.page_text import visible
 from course_lib.grading.grader import ExerciseResult
@@ -33,8 +39,10 @@ def state_of(result: ExerciseResult) -> str:
 
 
 def percent(points: int, max_points: int) -> int:
-    """Da el porcentaje sin redondear hacia arriba: 100 es solo haberlo hecho todo."""
-    return 100 * points // max_points if max_points else 0
+    """Da el porcentaje, redondeado; 100 es solo haberlo hecho todo."""
+    if points >= max_points:
+        return 100 if max_points else 0
+    return min(99, round(100 * points / max_points))
 
 
 @dataclass(frozen=True)
@@ -43,11 +51,13 @@ class Student:
 
     Argumentos:
         graded: sus entregas.
+        counted: los temas que cuentan en la nota y lo que vale cada uno; si falta, los que entregó.
         link: la ruta de su página.
         namesake: si alguien más se llama igual.
     """
 
     graded: tuple[Graded, ...]
+    counted: Mapping[str, int] | None = None
     link: str = ""
     namesake: bool = False
 
@@ -69,12 +79,29 @@ class Student:
         return [one for one in self.graded if one.result.status != "graded"]
 
     @property
+    def worth(self) -> Mapping[str, int]:
+        """Los temas que cuentan en su nota y lo que vale cada uno."""
+        return topics_worth(self.graded) if self.counted is None else self.counted
+
+    @property
     def points(self) -> int:
-        return sum(one.result.points for one in self.best.values())
+        return sum(one.result.points for name, one in self.best.items() if name in self.worth)
 
     @property
     def max_points(self) -> int:
-        return sum(one.result.max_points for one in self.best.values())
+        return sum(self.worth.values())
+
+    @property
+    def undelivered(self) -> list[tuple[str, int]]:
+        """Los temas que cuentan y no entregó: su título y lo que valen."""
+        missing = [name for name in self.worth if name not in self.best]
+        return [(topic_outline(name).title, self.worth[name]) for name in missing]
+
+    @property
+    def done(self) -> bool:
+        """Si no le queda nada por corregir ni por entregar."""
+        perfect = (one.result.points == one.result.max_points for one in self.best.values())
+        return not self.undelivered and all(perfect)
 
     @property
     def topics(self) -> list[StudentTopic]:
@@ -99,6 +126,7 @@ class StudentTopic:
 
     def __init__(self, name: str, student: Student) -> None:
         self.name, self.outline = name, topic_outline(name)
+        self.counts = name in student.worth
         best = student.best[name]
         others = [g for g in student.graded if g.result.topic == name and g is not best]
         self.result, self.files = best.result, [best, *others]
@@ -124,17 +152,18 @@ class StudentTopic:
         return [answer for answer in self.exercises if state_of(answer.result) in states]
 
 
-def students_of(graded: Iterable[Graded], links: Mapping[str, str]) -> list[Student]:
-    """Reúne las entregas por estudiante, en orden alfabético.
+def students_of(graded: Sequence[Graded], links: Mapping[str, str]) -> list[Student]:
+    """Reúne las entregas de la clase por estudiante, en orden alfabético.
 
     Argumentos:
         graded: todas las entregas.
         links: por clave de entrega, la ruta de la página de su estudiante.
     """
+    counted = counted_topics(graded)
     groups = [tuple(own) for own in by_student(graded).values()]
     names = Counter(Student(own).name for own in groups)
     students = [
-        Student(own, links.get(own[0].entry.key, ""), names[Student(own).name] > 1)
+        Student(own, counted, links.get(own[0].entry.key, ""), names[Student(own).name] > 1)
         for own in groups
     ]
     return sorted(students, key=lambda student: (_alphabetical(student.name), student.mark))

@@ -17,8 +17,15 @@ from hypothesis import strategies as st
 from course_lib.grading.check import topic_exercises
 from course_lib.grading.classroom.collection import Entry, Graded
 from course_lib.grading.classroom.outline import topic_outline
-from course_lib.grading.classroom.page_text import hint_html, message_html, sentence, visible
+from course_lib.grading.classroom.page_text import (
+    hint_html,
+    message_html,
+    sentence,
+    unbroken,
+    visible,
+)
 from course_lib.grading.classroom.report import class_report, feedback_page
+from course_lib.grading.classroom.student_results import percent
 from course_lib.grading.grader import ExerciseResult, Grader, SubmissionResult
 from course_lib.grading.submission import exercises_folder
 from tests.grading.hostile.cases import HARD, IMPORTS, notebook
@@ -201,8 +208,8 @@ def test_the_class_in_numbers():
     assert rows[0][:4] == ["Ejercicio", "Media", "Correcto", "Incorrecto"]
     # De los 27, se equivocan los 9 múltiplos de tres que no acaban en nueve.
     assert rows[1][0] == "Ejercicio 1 · El arg max suave"
-    assert rows[1][1:] == ["0.67 de 1", "66 %", "33 %", "0 %", "0: 9 · 1: 18"]
-    assert rows[2][2:] == ["33 %", "0 %", "66 %", "0: 18 · 1: 9"]
+    assert rows[1][1:] == ["0.67 de 1", "67 %", "33 %", "–", "9 con 0 · 18 con 1"]
+    assert rows[2][2:] == ["33 %", "–", "67 %", "18 con 0 · 9 con 1"]
 
 
 def test_a_misconception_says_how_many_and_who():
@@ -269,7 +276,7 @@ def test_several_topics_add_up_and_a_missing_one_is_not_a_zero_in_its_own_table(
         "graded", "", "palm", (ExerciseResult("palm.swiglu", "correct", 1, 1),)
     )
     people = [typical(), Graded(entry(source="palm.ipynb"), other)]
-    people.append(graded(answer("soft_argmax"), who=entry("Luis", 2)))
+    people.append(replace(typical(), entry=entry("Luis", 2)))
     page = class_report(people)
     assert [h.get_text() for h in parse(page).find_all("h2")][:3] == [
         "Todos los temas",
@@ -278,8 +285,31 @@ def test_several_topics_add_up_and_a_missing_one_is_not_a_zero_in_its_own_table(
     ]
     rows = table_of(page, "Tabla de estudiantes")
     assert rows[0][1:4] == ["Atención, de 9", "PaLM, de 1", "Total, de 10"]
-    assert rows[2][:5] == ["Luis", "1", "–", "1", "10"]
+    assert rows[2][:5] == ["Luis", "2", "–", "2", "20"]
     assert "1 estudiante, 1 punto." in said(page)
+
+
+def test_the_page_adds_up_what_counts_in_the_grade_and_says_what_is_missing():
+    exercises = [e.name.partition(".")[2] for e in topic_exercises("attention")]
+    perfect = graded(*map(answer, exercises))
+    text = said(feedback_page([perfect], counted={"attention": 14, "palm": 19}))
+    assert "14 de 33 puntos" in text and "Sin entregar: PaLM (19 puntos)." in text
+    following = text[text.index("Qué hacer ahora") :]
+    assert "Entrega el cuaderno de PaLM : vale 19 puntos." in following.replace("PaLM:", "PaLM :")
+    assert "No hay nada que corregir" not in text and "Comprueba" not in following
+    stray = ExerciseResult("palm.swiglu", "wrong", 0, 1)
+    other = Graded(entry(source="palm.ipynb"), SubmissionResult("graded", "", "palm", (stray,)))
+    text = said(feedback_page([perfect, other], counted={"attention": 14}))
+    assert "14 de 14 puntos" in text and "PaLM 0 ejercicios correctos" in text
+    assert text.count("Este tema no cuenta en la nota de esta tarea.") == 1
+    assert re.search(r"Corrige Ejercicio 1\W+La red con compuerta , de PaLM: arriba", text)
+
+
+@pytest.mark.parametrize(
+    ("points", "shown"), [((0, 0), 0), ((0, 9), 0), ((6, 14), 43), ((199, 200), 99), ((9, 9), 100)]
+)
+def test_a_percentage_is_rounded_and_a_hundred_is_everything(points, shown):
+    assert percent(*points) == shown
 
 
 def test_an_empty_class_and_one_where_nothing_could_be_graded():
@@ -446,6 +476,11 @@ def test_a_hint_has_code_and_emphasis_and_nothing_else():
     assert hint_html("`x < y` y x**-1/2 es (x**-1)/2") == (
         "<code>x &lt; y</code> y x**-1/2 es (x**-1)/2."
     )
+
+
+def test_a_shape_stays_in_one_line():
+    assert unbroken("de forma (2, 3), (5,) y (a, b)") == "de forma (2,\u00a03), (5,) y (a, b)"
+    assert "(3,\u00a04)" in sentence("la forma es (3, 4)")
 
 
 def test_a_failure_gives_its_line_as_code():
