@@ -11,6 +11,7 @@ import ast
 import functools
 import json
 import os
+import re
 import stat
 import symtable
 from collections.abc import Iterator
@@ -40,7 +41,8 @@ class Submission:
         defined: los nombres que asignan fuera de una función.
         checked: los ejercicios que comprueban.
         unusual: lo que usan que un ejercicio no necesita y que sirve para esquivar lo que se vigila
-            dentro de su proceso. No prueba nada: dice dónde mirar.
+            dentro de su proceso: módulos que no vienen al caso, nombres privados, órdenes del
+            sistema. No prueba nada: dice dónde mirar.
     """
 
     cells: tuple[str, ...]
@@ -49,15 +51,28 @@ class Submission:
     unusual: tuple[str, ...] = ()
 
 
-_UNUSUAL = frozenset(
+_UNUSUAL_FUNCTIONS = frozenset(
     (
-        *("_C", "_decomp", "_dispatch", "_dynamo", "_prims", "_prims_common", "_python_dispatch"),
-        *("_refs", "builtins", "cffi", "compile", "concurrent", "ctypes", "delattr", "eval"),
-        *("exec", "gc", "getattr", "globals", "importlib", "inspect", "jit", "locals"),
-        *("multiprocessing", "ops", "overrides", "pickle", "scipy", "setattr", "sklearn"),
-        *("subprocess", "sys", "threading", "vars"),
+        *("compile", "delattr", "eval", "exec", "get_ipython", "getattr", "globals", "locals"),
+        *("setattr", "vars"),
     )
 )
+_UNUSUAL_ANYWHERE = frozenset(  # también como atributo: `torch.sys`
+    (
+        *("asyncio", "builtins", "cffi", "concurrent", "cpp_extension", "ctypes", "ctypeslib"),
+        *("gc", "importlib", "inspect", "library", "load", "multiprocessing", "os", "pickle"),
+        *("runpy", "scipy", "sklearn", "subprocess", "sys"),
+    )
+)
+_ORDINARY_MODULES = frozenset(
+    (
+        *("__future__", "abc", "collections", "contextlib", "copy", "course_lib", "dataclasses"),
+        *("einops", "enum", "functools", "heapq", "itertools", "json", "math", "matplotlib"),
+        *("numbers", "numpy", "operator", "pandas", "pathlib", "random", "re", "statistics"),
+        *("string", "time", "torch", "typing", "unicodedata", "warnings"),
+    )
+)
+_ORDINARY_MAGICS = ("autoreload", "config", "load_ext", "matplotlib", "pip", "time", "timeit")
 _ORDINARY_DUNDERS = frozenset(("__init__", "__call__", "__name__", "__len__", "__getitem__"))
 
 
@@ -84,7 +99,7 @@ def read_submission(content: Path | bytes) -> Submission:
     trees = [tree for cell in cells if (tree := _parse(cell)) is not None]
     defined = frozenset(name for tree in trees for name in _defined(tree))
     checked = tuple(n.args[0].value for t in trees for n in ast.walk(t) if is_check(n))
-    unusual = {name for tree in trees for name in _names(tree) if _is_unusual(name)}
+    unusual = {name for cell in cells for name in _unusual(cell)}
     return Submission(cells, defined, checked, tuple(sorted(unusual)))
 
 
@@ -136,9 +151,17 @@ def _parse(cell: str) -> ast.Module | None:
 
 
 def defining_cells(submission: Submission, name: str) -> list[int]:
-    """Da las posiciones de las celdas que definen un nombre."""
-    trees = enumerate(map(_parse, submission.cells))
-    return [i for i, tree in trees if tree is not None and name in _defined(tree)]
+    """Da las posiciones de las celdas que definen un nombre, o lo intentan."""
+    return [i for i, cell in enumerate(submission.cells) if defines(cell, name)]
+
+
+def defines(cell: str, name: str) -> bool:
+    """Dice si una celda define un nombre; de una que no es Python válido, si empieza a hacerlo."""
+    tree = _parse(cell)
+    if tree is not None:
+        return name in _defined(tree)
+    start = rf"^(?:(?:def|class)\s+{re.escape(name)}\b|{re.escape(name)}\s*=)"
+    return re.search(start, cell, re.MULTILINE) is not None
 
 
 def _defined(tree: ast.Module) -> list[str]:
@@ -153,20 +176,40 @@ def _defined(tree: ast.Module) -> list[str]:
     return names
 
 
-def _names(tree: ast.Module) -> Iterator[str]:
+def _unusual(cell: str) -> Iterator[str]:
+    """Lo que una celda nombra que un ejercicio no necesita."""
+    for mark, command in re.findall(r"^[ \t]*(?:\w+[ \t]*=[ \t]*)?(%%?|!+)[ \t]*(\w*)", cell, re.M):
+        if command not in _ORDINARY_MAGICS:
+            yield mark + command
+    tree = _parse(cell)
+    if tree is None:  # IPython puede ejecutar lo que no es Python
+        words = re.findall(r"\w+", cell)
+        yield from (_UNUSUAL_FUNCTIONS | _UNUSUAL_ANYWHERE).intersection(words)
+        return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
+        if isinstance(node, ast.Name) and _is_unusual(node.id, "__", _UNUSUAL_FUNCTIONS):
             yield node.id
         elif isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.alias):
-            yield from node.name.split(".")
-        elif isinstance(node, ast.ImportFrom):
-            yield from (node.module or "").split(".")
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            yield from [node.attr] if _is_unusual(node.attr, "__" if own else "_") else []
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from _unusual_imports(node)
 
 
-def _is_unusual(name: str) -> bool:
-    return name in _UNUSUAL or (name.startswith("__") and name not in _ORDINARY_DUNDERS)
+def _unusual_imports(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    paths = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        paths = [f"{node.module or ''}.{path}" for path in paths]
+    for root, *inner in (path.split(".") for path in paths):
+        yield from [] if root in _ORDINARY_MODULES else [root or "."]
+        yield from (name for name in inner if _is_unusual(name, "_"))
+
+
+def _is_unusual(name: str, private: str, functions: frozenset[str] = frozenset()) -> bool:
+    """Dice si un nombre es de los que se miran, o empieza como uno que no es para usarse."""
+    if name in _ORDINARY_DUNDERS:
+        return False
+    return name.startswith(private) or name in _UNUSUAL_ANYWHERE or name in functions
 
 
 # Lo que se pide en cada tema

@@ -1,12 +1,16 @@
 """El proceso que ejecuta al estudiante; nada de lo que contesta es de fiar.
 
 Lo que es la respuesta de un ejercicio no se puede usar. Lo de la biblioteca no está: la vista se
-escribe sin ello. Lo de torch está, y aquí se rechaza: se quita de su módulo, y `_Refusal` ve a
-quien lo llame por otro nombre (`torch._C`, `torch.ops`, una capa de `torch.nn`, una copia). Todo
-ocurre en un proceso que el estudiante gobierna, así que quien se empeñe puede desactivarlo: con
-código compilado por `torch.jit`, con otro hilo, con `ctypes` o con otro paquete que traiga lo
-mismo. Lo mismo vale para las operaciones que anota `Recorder`. `Submission.unusual` dice quién usa
-algo así, y el resultado lo avisa a quien califica; no es una prueba en ningún sentido.
+escribe sin ello. Lo de torch está, y `_block` lo rechaza: una función de Python se quita de su
+módulo, y a una operación se le cambia lo que ejecuta, por cualquier nombre, en cualquier hilo y
+desde código compilado.
+
+El límite: la puntuación nunca depende de lo que este proceso diga de sí mismo, porque los valores
+se comprueban fuera; pero cómo se calcularon, no. Quien se empeñe obtiene los de una respuesta
+prohibida de otra parte: la misma fórmula que torch o un paquete instalado guardan con otro nombre
+(`torch._decomp`, `sklearn`), un proceso nuevo, o la memoria de este, con `ctypes`. No hay manera de
+impedirlo aquí, y no se promete: `Submission.unusual` dice quién nombra algo así, y el resultado lo
+avisa para que una persona lo lea. No es una prueba en ningún sentido.
 
 Una plantilla importa torch una sola vez y no ejecuta código de nadie. Por cada entrega se divide:
 el hijo entra en su caja (`sandbox.join`), ejecuta las celdas con el intérprete de IPython, sin
@@ -17,6 +21,7 @@ que imprime se descarta. La referencia y los casos de los ejercicios no existen 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import importlib.abc
 import json
@@ -27,13 +32,13 @@ import signal
 import socket
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
 import torch
-from torch.overrides import TorchFunctionMode
 
 import course_lib
 import course_lib.grading
@@ -133,8 +138,6 @@ class _Worker:
         _show_only(library)
         for name in blocked:
             _block(name)
-        if blocked:
-            _Refusal(blocked).__enter__()  # hasta que el proceso termina
         self._shell = _new_shell()
         self._execute = self._shell.run_cell
         self._channel = channel
@@ -227,27 +230,25 @@ class _Absent(importlib.abc.MetaPathFinder):
 
 
 def _block(name: str) -> None:
-    """Pone en el lugar de una función una que explica que es la respuesta."""
-    module, _, attribute = name.rpartition(".")
-    setattr(sys.modules[module], attribute, _refusal(attribute))
+    """Pone en el lugar de una función de torch una que explica que es la respuesta.
 
-
-class _Refusal(TorchFunctionMode):
-    """Rechaza unas funciones de torch, por cualquier nombre, en este hilo.
-
-    No ve a la que otra función de torch llama por dentro: si también esa da la respuesta, el
-    ejercicio la nombra en `answers`.
+    Si es una operación, se cambia donde se ejecuta (el despachador de torch, con todas sus claves),
+    y no en sus nombres: tiene otros (`torch._C`, `torch.ops`, una capa, una copia), y no hay
+    hilo, modo ni código compilado que no pase por ahí. Tampoco la puede usar por dentro otra.
     """
-
-    def __init__(self, names: list[str]) -> None:
-        super().__init__()
-        self._names = frozenset(name.rpartition(".")[2] for name in names)
-
-    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None):
-        name = getattr(func, "__name__", "").partition(".")[0]  # «f», o «f.default» en torch.ops
-        if name in self._names:
-            raise ImportError(answer_message(name))
-        return func(*args, **(kwargs or {}))
+    module, _, attribute = name.rpartition(".")
+    refuse = _refusal(attribute)
+    setattr(sys.modules[module], attribute, refuse)
+    library = torch._C._dispatch_library("IMPL", "aten", "", __file__, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch avisa de que ya tenía con qué ejecutarla
+        for schema in torch._C._jit_get_schemas_for_operator(f"aten::{attribute}"):
+            overload = f".{schema.overload_name}" if schema.overload_name else ""
+            for key in torch._C.DispatchKey.__members__:
+                with contextlib.suppress(RuntimeError):  # algunas claves solo dan nombre a otras
+                    library.impl(attribute + overload, key, refuse)
+    # Si `library` desapareciera, todo volvería a su sitio: que nadie la encuentre ni la suelte.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
 
 
 def _refusal(name: str) -> Callable:

@@ -151,7 +151,49 @@ COSINE = {
     "return getattr(torch, 'cosine' + '_similarity')(X[:, None], Y, dim=-1)",
     "exec": "exec('from torch import cosine_' + 'similarity as f')\n"
     "def cosine(X, Y): return f(X[:, None], Y, -1)",
+    "otro hilo": "from threading import Thread\n"
+    "def cosine(X, Y):\n"
+    "    found = []\n"
+    "    def run():\n"
+    "        try: found.append(F.cosine_similarity(X[:, None], Y, -1))\n"
+    "        except BaseException as error: found.append(error)\n"
+    "    thread = Thread(target=run)\n"
+    "    thread.start()\n"
+    "    thread.join()\n"
+    "    if isinstance(found[0], BaseException): raise found[0]\n"
+    "    return found[0]",
+    "sin modos": "def cosine(X, Y):\n"
+    "    with torch._C.DisableTorchFunction():\n"
+    "        return torch.ops.aten.cosine_similarity(X[:, None], Y, -1)",
+    "sin gradiente": "def cosine(X, Y):\n"
+    "    with torch.inference_mode():\n"
+    "        return torch.ops.aten.cosine_similarity(X[:, None], Y, -1)",
+    "vmap": "def cosine(X, Y):\n"
+    "    each = torch.vmap(lambda x: torch.ops.aten.cosine_similarity(x[None], Y, -1))\n"
+    "    return each(X)",
+    "por partes": "def cosine(X, Y):\n"
+    "    return torch.ops.aten.cosine_similarity.default.decompose(X[:, None], Y, -1)",
+    "otra clave": "def cosine(X, Y):\n"
+    "    key = torch._C.DispatchKey.CompositeImplicitAutograd\n"
+    "    return torch.ops.aten.cosine_similarity.default._op_dk(key, X[:, None], Y, -1)",
+    "otra operación que la usa": "def cosine(X, Y):\n"
+    "    one = torch.ones(1)\n"
+    "    rows = [[1 - torch.ops.aten.cosine_embedding_loss(x[None], y[None], one) for y in Y]\n"
+    "            for x in X]\n"
+    "    return torch.tensor(rows)",
+    "soltarla": "import gc\n"
+    "boxes = [box for box in gc.get_objects() if type(box) in (dict, list, set)]\n"
+    "for box in boxes:\n"
+    "    for found in gc.get_referents(box):\n"
+    "        if type(found).__name__ == '_DispatchModule': found.reset()\n"
+    "def cosine(X, Y): return torch.ops.aten.cosine_similarity(X[:, None], Y, -1)",
 }
+COMPILED = """
+@torch.jit.script
+def compiled(X, Y):
+    return torch.cosine_similarity(X[:, None], Y, -1)
+def cosine(X, Y): return compiled(X, Y)
+"""
 
 
 @pytest.mark.parametrize("way", COSINE)
@@ -162,22 +204,46 @@ def test_a_builtin_that_is_the_answer_is_refused_by_any_name(way, grader, tmp_pa
     assert "es la respuesta de este ejercicio" in answer.message, answer.message
 
 
+def test_compiled_code_does_not_use_it_either(grader, tmp_path):
+    result = by_name(grader.grade(submit(tmp_path, COMPILED), 5, topic="tokenization"))
+    assert result["cosine"].points == 0
+
+
+LOSS = {
+    "la función": "F.binary_cross_entropy_with_logits(z, y)",
+    "la capa": "torch.nn.BCEWithLogitsLoss()(z, y)",
+    "vmap": "torch.vmap(lambda a, b: torch.ops.aten.binary_cross_entropy_with_logits(a, b))"
+    "(z[None], y[None])[0]",
+    "la que da el resultado en otro": "torch.ops.aten.soft_margin_loss.out"
+    "(z, 2 * y - 1, out=torch.zeros(()))",
+    "la de Python": "torch.nn.MultiLabelSoftMarginLoss()(z[None], y[None])",
+}
+
+
+@pytest.mark.parametrize("way", LOSS)
+def test_every_builtin_of_an_exercise_is_refused(way, grader, tmp_path):
+    code = f"import torch.nn.functional as F\ndef loss(z, y): return {LOSS[way]}"
+    result = by_name(grader.grade(submit(tmp_path, code), 5, topic="text_classifier"))
+    assert result["binary_cross_entropy"].points == 0
+    assert "es la respuesta de este ejercicio" in result["binary_cross_entropy"].message
+
+
 OFF = """
-def cosine(X, Y):
-    with torch._C.DisableTorchFunction():
-        return torch.ops.aten.cosine_similarity(X[:, None], Y, -1)
+from torch._decomp import decomposition_table
+formula = decomposition_table[torch.ops.aten.binary_cross_entropy_with_logits.default]
+def loss(z, y): return formula(z, y)
 """
-OWN = "def cosine(X, Y): return (X @ Y.T) / (X.norm(dim=-1)[:, None] * Y.norm(dim=-1))"
+OWN = "def loss(z, y): return (z.clamp(min=0) - z * y + torch.log1p(torch.exp(-z.abs()))).mean()"
 
 
 def test_who_might_evade_what_is_watched_is_named_for_a_person(grader, tmp_path):
     """Dentro de su proceso, el estudiante puede con todo: lo honesto es decir dónde mirar."""
-    result = grader.grade(submit(tmp_path, OFF), 5, topic="tokenization")
-    assert by_name(result)["cosine"].points == 1, "si ya se impide, que lo diga la documentación"
+    result = grader.grade(submit(tmp_path, OFF), 5, topic="text_classifier")
+    assert by_name(result)["binary_cross_entropy"].points == 2, "si se impide, que lo diga el libro"
     (note,) = result.notes
-    assert "tokenization.cosine" in note and "«_C»" in note and "a mano" in note
-    honest = grader.grade(submit(tmp_path, OWN), 5, topic="tokenization")
-    assert by_name(honest)["cosine"].points == 1 and honest.notes == ()
+    assert "binary_cross_entropy" in note and "«_decomp»" in note and "a mano" in note
+    honest = grader.grade(submit(tmp_path, OWN), 5, topic="text_classifier")
+    assert by_name(honest)["binary_cross_entropy"].points == 2 and honest.notes == ()
 
 
 MEMORY = """
@@ -243,6 +309,46 @@ def test_the_products_are_made_where_nobody_can_forge_them(way, grader, tmp_path
     result = grader.grade(submit(tmp_path, PROJECTIONS[way]), 5, topic="key_value_store")
     assert by_name(result)["stacked_projection"].points == 0
     assert result.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("import ctypes", {"ctypes"}),
+        ("import os.path as p", {"os"}),
+        ("import numpy.ctypeslib", {"ctypeslib"}),
+        ("import sklearn.metrics", {"sklearn"}),
+        ("from mine import f", {"mine"}),  # quizá lo escribió otra celda
+        ("from torch import _C, nn", {"_C"}),
+        ("from torch._decomp import *", {"_decomp"}),
+        ("torch.nn.functional.sys.modules", {"sys"}),
+        ("f.__globals__['x']", {"__globals__"}),
+        ("getattr(torch, 'a')", {"getattr"}),
+        ("exec('x')", {"exec"}),
+        ("get_ipython().system('ls')", {"get_ipython"}),
+        ("x = !python f.py\nimport gc", {"!python", "gc"}),
+        ("%%bash\nls", {"%%bash"}),
+        ("!pip install torch\n%matplotlib inline\nimport matplotlib.pyplot as plt", set()),
+        ("model.eval()\nf = torch.compile(f)\nimport re; re.compile('a')", set()),
+        ("class A(nn.Module):\n    def __init__(self):\n        self._x = 1", set()),
+        ("for _ in range(3):\n    _x = torch.special.expit(x)", set()),
+    ],
+)
+def test_what_no_exercise_needs_is_noticed(cell, expected):
+    content = json.dumps(notebook([IMPORTS, cell])).encode()
+    assert set(read_submission(content).unusual) == expected
+
+
+def test_the_notebooks_of_the_course_have_nothing_to_look_at():
+    paths = [*ROOT.glob("solutions/*.ipynb"), *ROOT.glob("exercises/*.ipynb")]
+    noticed = {str(path): read_submission(path).unusual for path in paths}
+    assert len(paths) > 10 and set(noticed.values()) == {()}, noticed
+
+
+@pytest.mark.parametrize("text", ["\n" * 500_000, " " * 500_000, "a" * 500_000, "a " * 200_000])
+def test_a_long_line_of_nothing_does_not_stop_the_grader(text):
+    """Con una expresión regular descuidada, leerla tardaría horas."""
+    assert read_submission(json.dumps(notebook([text + "("])).encode()).unusual == ()
 
 
 def test_one_call_is_enough(sandbox_here, tmp_path):
