@@ -268,6 +268,18 @@ def answer_uses(cells: list[str], exercise: str, answers: tuple[str, ...]) -> li
     return [name for name in short if name in used and name != solution]
 
 
+def _names(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.alias):
+            yield from node.name.split(".")
+        elif isinstance(node, ast.ImportFrom):
+            yield from (node.module or "").split(".")
+
+
 def needed_cells(submission: Submission, sheet: Sheet) -> list[int]:
     """Da las posiciones de las celdas que hay que ejecutar para comprobar los ejercicios.
 
