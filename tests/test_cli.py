@@ -142,7 +142,8 @@ def test_check_shows_the_verdicts_and_does_not_touch_the_file(example_project):
     assert result.returncode == 1
     for text in ("❌ incorrecto", "elevas al cuadrado", "⏳ pendiente", "Total: 0 de 3 puntos"):
         assert text in result.stdout, result.stdout
-    assert "Se detuvo la celda 3: ZeroDivisionError" in result.stdout
+    assert "Se detuvo la celda que empieza con «1 / 0»: ZeroDivisionError" in result.stdout
+    assert "Total: 0 de 3 puntos (1 incorrecto, 1 pendiente)" in result.stdout
     assert path.read_bytes() == before
 
 
@@ -164,8 +165,9 @@ def test_check_survives_endless_cells_and_says_what_was_not_checked(example_proj
     )
     result = example_project.course("check", str(path), "--timeout", "5")
     assert result.returncode == 1
-    assert "celda 2: tardó demasiado" in result.stdout
-    assert "NameError" in result.stdout and "no tiene su celda" in result.stdout
+    assert "la celda que empieza con «while True: pass»: tardó demasiado" in result.stdout
+    assert "el cuaderno no define «doble»" in result.stdout
+    assert "no tiene su celda" in result.stdout
 
 
 BAD_FILES = {

@@ -237,7 +237,9 @@ def describe(error: BaseException) -> Failure:
     if isinstance(error, RemoteError):
         return error.failure
     try:
-        message = " ".join(str(error).split())
+        # El texto de un error de sintaxis acaba con un archivo que no existe.
+        text = error.msg if isinstance(error, SyntaxError) else str(error)
+        message = " ".join(text.split())
     except Exception:  # un __str__ que también falla
         message = ""
     number, source = _student_line(error)
@@ -252,6 +254,8 @@ def describe(error: BaseException) -> Failure:
 
 def _student_line(error: BaseException) -> tuple[int, str]:
     """Busca la línea más profunda que no es de este paquete ni de otro instalado."""
+    if isinstance(error, SyntaxError) and isinstance(error.text, str):
+        return error.lineno or 0, error.text.strip()
     for frame, number in reversed(list(traceback.walk_tb(error.__traceback__))):
         if _is_student_code(frame.f_code):
             return number, linecache.getline(frame.f_code.co_filename, number).strip()
@@ -409,8 +413,8 @@ def _first_fault(
     fault = _fault_in(exercise, written, everywhere=stops)
     if len(written) == len(tried) or (fault is not None and fault.property == "runs"):
         return fault
-    case, outcome = next((c, o) for c, o, _ in tried if _is_unwritten(o))
-    return _unwritten_fault(case, outcome.failure, fault)
+    case, outcome, target = next(each for each in tried if _is_unwritten(each[1]))
+    return _unwritten_fault(_which_inputs(case, target.value), outcome.failure, fault)
 
 
 def _is_unwritten(outcome: Outcome) -> bool:
@@ -423,32 +427,56 @@ def _fault_in(
     """Da la primera falla de unos casos; `everywhere`, si el código se detiene en todos."""
     faults = []
     for case, outcome, target in tried:
-        told = _which_inputs(case)
+        told = _which_inputs(case, target.value)
         if outcome.failure is not None:
             where = f"{told}, " if told and not everywhere else ""
             return Fault("runs", where + _stopped(outcome.failure), told)
-        for fault in _comparison(exercise).faults(outcome.value, target.value):
+        pair = _without_case_name(outcome.value, target.value)
+        for fault in _comparison(exercise).faults(*pair):
             text = f"{fault.text}, {told}" if told else fault.text
             faults.append(Fault(fault.property, text + fault.advice, told))
     return min(faults, key=lambda fault: PROPERTIES.index(fault.property), default=None)
 
 
-def _unwritten_fault(case: tuple, failure: Failure, other: Fault | None) -> Fault:
+def _unwritten_fault(told: str, failure: Failure, other: Fault | None) -> Fault:
     """Dice con qué entradas se llega a una parte sin escribir, y qué pasa con las otras."""
-    told = _which_inputs(case) or "con algunas entradas"
-    rest = "con otras entradas el resultado es el pedido, pero"
     if other is not None:
         rest = f"{other.text} Además," if other.text.endswith("?") else f"{other.text}; además,"
-    return Fault("runs", f"{rest} {told}, {_stopped(failure)}", told)
+    else:
+        rest = f"con {'otras' if told else 'unas'} entradas el resultado es el pedido, pero"
+    return Fault("runs", f"{rest} {told or 'con otras'}, {_stopped(failure)}", told)
 
 
-def _which_inputs(case: tuple) -> str:
-    """Dice con qué entradas ocurre: las opciones por nombre y las formas, nunca los valores."""
+_MOST_SHAPES = 5
+
+
+def _which_inputs(case: tuple, expected: Any = None) -> str:
+    """Dice con qué entradas ocurre: opciones, nombre del caso y formas, nunca los valores."""
     tensors = [x for x in case if isinstance(x, torch.Tensor)] or tensors_in(case)
-    shapes = _listed([str(tuple(x.shape)) for x in tensors])
-    options = _listed([f"«{x}»" for x in case if isinstance(x, str) and x.isidentifier()])
-    told = " y ".join(part for part in (options, shapes and f"entradas de forma {shapes}") if part)
-    return f"con {told}" if told else ""
+    shapes = [str(tuple(x.shape)) for x in tensors]
+    if len(shapes) > _MOST_SHAPES:  # las primeras son los datos; las demás, parámetros
+        shapes = [*shapes[: _MOST_SHAPES - 1], "otras"]
+    options = [f"«{x}»" for x in case if isinstance(x, str) and x.isidentifier()]
+    name = _case_name(expected)
+    parts = [*options, *([f"«{name}»"] if name else [])]
+    if shapes:
+        parts.append(f"entradas de forma {_listed(shapes)}")
+    return f"con {_listed(parts)}" if parts else ""
+
+
+def _case_name(expected: Any) -> str:
+    """El nombre que un ejercicio da a su caso, si su resultado es `{nombre: resultado}`."""
+    if not isinstance(expected, dict) or len(expected) != 1:
+        return ""
+    (name,) = expected
+    return name if isinstance(name, str) else ""
+
+
+def _without_case_name(actual: Any, expected: Any) -> tuple[Any, Any]:
+    name = _case_name(expected)
+    if not name or _case_name(actual) != name:
+        return actual, expected
+    return actual[name], expected[name]
 
 
 def _listed(names: list[str]) -> str:
@@ -456,9 +484,9 @@ def _listed(names: list[str]) -> str:
 
 
 def _stopped(failure: Failure) -> str:
-    line = f" ({failure.line})" if failure.line else ""
     if failure.pending:
-        return f"tu código llega a una parte sin escribir{line}"
+        return f"tu código llega a una parte sin escribir ({failure.line.rstrip('(')})"
+    line = f" ({failure.line})" if failure.line else ""
     message = f": {failure.message}" if failure.message else ""
     return f"tu código se detuvo con {failure.kind}{message}{line}"
 

@@ -295,6 +295,10 @@ def _type_fault(actual: Any, expected: Any, path: Path) -> Fault:
 
 
 def _length_fault(actual: list | tuple, expected: list | tuple, path: Path) -> Fault:
+    wanted, found = ({_kind(item) for item in items} for items in (expected, actual))
+    if len(wanted) == 1 and found and found.isdisjoint(wanted):
+        said = f"cada elemento de la lista debería ser {wanted.pop()}, y llegó {_kind(actual[0])}"
+        return Fault("type", f"{_place(path)}{said}")
     if _holds_results(expected):
         unit = "elemento" if len(actual) == 1 else "elementos"
         said = f"la lista o tupla tiene {len(actual)} {unit} y debería tener {len(expected)}"

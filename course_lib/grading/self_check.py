@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,10 @@ class Report:
     @property
     def max_points(self) -> int:
         return sum(row.max_points for row in self.rows)
+
+    def counts(self) -> dict[str, int]:
+        """Cuántos ejercicios hay en cada estado; los que ganan solo unos puntos, en `partial`."""
+        return dict(Counter(row.state() for row in self.rows))
 
     @property
     def has_faults(self) -> bool:
@@ -92,19 +98,17 @@ def check_notebook(path: Path, *, timeout: int = 60) -> Report:
         NotebookFileError: el archivo no es un cuaderno, o no comprueba ningún ejercicio.
     """
     notebook = read_notebook(path)
-    names = _checked_names(notebook)
-    if not names:
+    checks = _checks_in(notebook)
+    if not checks:
         raise NotebookFileError(f"{path} no comprueba ningún ejercicio del curso.")
-    broken: list[str] = []
+    stopped = ""
     try:
         execute_whole(notebook, path.resolve().parent, timeout=timeout)
     except CellFailedError as failure:
-        broken.append(
-            f"celda {failure.index + 1}: {failure.reason}; las siguientes no se ejecutaron"
-        )
-    errors = {name: _error_in(notebook.cells[index]) for name, index in names.items()}
-    broken = [*_broken_cells(notebook, set(names.values())), *broken]
-    rows = tuple(_rows(names, verdicts(notebook), errors))
+        name = _cell_name(notebook, failure.index, checks)
+        stopped = f"{name}: {failure.reason}; las siguientes no se ejecutaron"
+    rows = tuple(_rows(notebook, checks, verdicts(notebook)))
+    broken = [*_broken_cells(notebook, checks, rows), *([stopped] if stopped else [])]
     return Report(rows, tuple(broken), tuple(_notes(notebook, rows)))
 
 
@@ -118,17 +122,29 @@ def _notes(notebook: Any, rows: tuple[Verdict, ...]) -> Iterator[str]:
     for row in rows:
         answers = answers_of(find_exercise(row.exercise)) if row.status == "correct" else ()
         for name in answer_uses(cells, row.exercise, answers):
-            yield f"{row.exercise} usa «{name}», que es la respuesta: al calificar no está"
+            yield (
+                f"{row.exercise} usa «{name}», que es lo que se pide escribir: al calificar no "
+                f"se puede usar"
+            )
 
 
-def _checked_names(notebook: Any) -> dict[str, int]:
-    """Da los ejercicios que el cuaderno comprueba, y la celda en que lo hace."""
-    names = {}
+@dataclass(frozen=True)
+class _Check:
+    """Dónde comprueba el cuaderno un ejercicio, y el nombre de la respuesta, si lo tiene."""
+
+    cell: int
+    answer: str
+
+
+def _checks_in(notebook: Any) -> dict[str, _Check]:
+    """Da los ejercicios que el cuaderno comprueba; de uno repetido, la última vez."""
+    found = {}
     for index, cell in enumerate(notebook.cells):
         for node in _nodes(cell):
             if is_check(node):
-                names[node.args[0].value] = index
-    return names
+                answer = getattr(node.args[1], "id", "") if len(node.args) > 1 else ""
+                found[node.args[0].value] = _Check(index, answer)
+    return found
 
 
 def _nodes(cell: Any) -> list[ast.AST]:
@@ -138,32 +154,88 @@ def _nodes(cell: Any) -> list[ast.AST]:
     return [] if tree is None else list(ast.walk(tree))
 
 
+def _defining_cell(notebook: Any, answer: str) -> int | None:
+    """Busca la última celda que define un nombre, aunque no sea Python válido."""
+    from course_lib.grading.submission import defines  # carga torch
+
+    cells = list(enumerate(notebook.cells))
+    found = [i for i, cell in cells if cell.cell_type == "code" and defines(cell.source, answer)]
+    return found[-1] if found else None
+
+
+def _cell_name(notebook: Any, index: int, checks: dict[str, _Check]) -> str:
+    """Nombra una celda como la ve quien la escribió: por cómo empieza y el ejercicio que resuelve.
+
+    Jupyter no numera las celdas: los números de su margen son otra cosa.
+    """
+    lines = [line for line in notebook.cells[index].source.splitlines() if line.strip()]
+    named = f"la celda que empieza con «{_cut(lines[0], 60)}»" if lines else "una celda vacía"
+    for exercise, check in checks.items():
+        if index == check.cell:
+            return f"la comprobación de {exercise}"
+        if _defining_cell(notebook, check.answer) == index:
+            return f"{named}, de {exercise}"
+    return named
+
+
+def _cut(text: str, limit: int) -> str:
+    from course_lib.grading.wire import clean  # carga torch
+
+    return clean(text, limit)
+
+
 def _error_in(cell: Any) -> str:
+    """Dice con qué se detuvo una celda y en qué línea del estudiante; vacío si no se detuvo."""
     for output in cell.get("outputs", ()):
         if output.output_type == "error":
             if output.ename == "KeyboardInterrupt":
                 return "tardó demasiado y se interrumpió"
-            return f"{output.ename}: {' '.join(output.evalue.split())}"[:200]
+            # Un error de sintaxis añade un archivo que no existe: «(3946676809.py, line 3)».
+            reason = re.sub(r" \(\d+\.py, line \d+\)$", "", output.evalue)
+            return _cut(f"{output.ename}: {reason}", 200).rstrip(": ") + _line_of(output.traceback)
     return ""
 
 
-def _broken_cells(notebook: Any, check_cells: set[int]) -> list[str]:
+def _line_of(traceback: list[str]) -> str:
+    """Lee en la traza de IPython la línea más profunda que está en una celda."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(traceback))
+    frames = re.findall(r"^ *Cell In\[\d+\], line (\d+).*\n((?:.+\n?)*)", text, re.M)
+    if not frames:
+        return ""
+    number, shown = frames[-1]
+    marked = re.search(r"^-+> *\d+ (.*)$", shown, re.M)
+    source = _cut(marked[1] if marked else shown.partition("\n")[0], 80)
+    return "" if source.startswith("get_ipython()") else f" (línea {number}: {source})"
+
+
+def _broken_cells(notebook: Any, checks: dict[str, _Check], rows: tuple[Verdict, ...]) -> list[str]:
+    """Da las celdas que se detuvieron, sin las que solo echan de menos una respuesta que falta."""
+    told = {check.cell for check in checks.values()}
+    missing = [
+        checks[r.exercise].answer for r in rows if r.status == "missing" and r.exercise in checks
+    ]
+    lacks = tuple(_lacks(answer) for answer in missing if answer)
+    told |= {_defining_cell(notebook, answer) for answer in missing}
     return [
-        f"celda {index + 1}: {error}"
+        f"{_cell_name(notebook, index, checks)}: {error}"
         for index, cell in enumerate(notebook.cells)
-        if index not in check_cells and (error := _error_in(cell))
+        if index not in told and (error := _error_in(cell)) and not error.startswith(lacks)
     ]
 
 
-def _rows(names: dict[str, int], found: dict[str, dict], errors: dict[str, str]) -> list[Verdict]:
+def _lacks(answer: str) -> str:
+    return f"NameError: name '{answer}' is not defined"
+
+
+def _rows(notebook: Any, checks: dict[str, _Check], found: dict[str, dict]) -> list[Verdict]:
     """Junta lo que el cuaderno comprobó con lo que sus temas declaran."""
-    points = _declared_points(names)
+    points = _declared_points(checks)
     rows = []
-    for name in [*names, *(n for n in points if n not in names)]:
+    for name in [*checks, *(n for n in points if n not in checks)]:
         if name in found:
             rows.append(Verdict(**found[name]))
-        elif name in names:
-            message = errors[name] or "su celda de comprobación no se ejecutó"
+        elif name in checks:
+            message = _why_missing(notebook, checks[name])
             rows.append(Verdict(name, "missing", 0, points.get(name, 0), message))
         else:
             message = "el cuaderno no tiene su celda de comprobación"
@@ -171,7 +243,18 @@ def _rows(names: dict[str, int], found: dict[str, dict], errors: dict[str, str])
     return rows
 
 
-def _declared_points(names: dict[str, int]) -> dict[str, int]:
+def _why_missing(notebook: Any, check: _Check) -> str:
+    """Dice por qué no hay veredicto: falta la respuesta, o la comprobación no llegó al final."""
+    error = _error_in(notebook.cells[check.cell])
+    if not check.answer or not error.startswith(_lacks(check.answer)):
+        return error or "su celda de comprobación no se ejecutó"
+    index = _defining_cell(notebook, check.answer)
+    if index is not None and (reason := _error_in(notebook.cells[index])):
+        return f"la celda que define «{check.answer}» se detuvo: {reason}"
+    return f"el cuaderno no define «{check.answer}»"
+
+
+def _declared_points(names: Iterable[str]) -> dict[str, int]:
     from course_lib.grading.check import topic_exercises  # carga torch
 
     topics = dict.fromkeys(name.partition(".")[0] for name in names)

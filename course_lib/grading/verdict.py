@@ -36,13 +36,18 @@ class Verdict:
     earned: str = ""
     inputs: str = ""
 
+    def state(self) -> str:
+        """El estado que se muestra: `partial` si gana puntos sin estar bien; si no, `status`."""
+        return "partial" if 0 < self.points < self.max_points else self.status
+
     def __repr__(self) -> str:
         if self.status == "correct":
             unit = "punto" if self.max_points == 1 else "puntos"
             return f"✅ {self.exercise}: correcto ({self.points}/{self.max_points} {unit})"
         if self.status == "pending":
             return f"⏳ {self.exercise}: pendiente"
-        return f"❌ {self.exercise}: {self.message}{self.credit()}"
+        mark = "🟡" if self.state() == "partial" else "❌"
+        return f"{mark} {self.exercise}: {self.message}{self.credit()}"
 
     def credit(self) -> str:
         """Dice qué puntos se ganan con una respuesta que no es correcta; vacío si ninguno."""

@@ -100,7 +100,7 @@ def test_a_part_still_unwritten_is_not_a_blank_answer(rows, missing):
         f"con otras entradas el resultado es el pedido, pero con entradas de forma {missing}, tu "
         f"código llega a una parte sin escribir (línea "
     )
-    assert result.message.endswith(": raise NotImplementedError()")
+    assert result.message.endswith(": raise NotImplementedError)")
     assert result.inputs == f"con entradas de forma {missing}"
 
 
@@ -208,6 +208,51 @@ def test_several_inputs_are_named_as_one_would_say_them():
     options = Exercise("example.options", 1, lambda x, kind, y: x, cases, ())
     message = check_exercise(options, lambda x, kind, y: 0 * x).message
     assert message.endswith(", con «dura» y entradas de forma (2, 3) y (4,)")
+
+
+def test_of_many_inputs_only_the_first_are_named():
+    many = [(torch.ones(1), torch.ones(2), *[torch.ones(7)] * 9)]
+    wide = Exercise("example.wide", 1, lambda x, *rest: x, lambda rng: many, ())
+    message = check_exercise(wide, lambda x, *rest: 0 * x).message
+    assert message.endswith("con entradas de forma (1,), (2,), (7,), (7,) y otras")
+
+
+def _named(student, k):
+    return {f"k={k}": student(k)}
+
+
+def test_the_name_of_a_case_is_told_with_its_inputs():
+    """Un resultado `{nombre: resultado}` no es un diccionario para quien escribió el resultado."""
+    numbers = Exercise(
+        "example.named", 2, lambda k: [k, 2.0 * k], lambda rng: [(1,), (3,)], (), call=_named
+    )
+
+    def half(k):
+        if k == 1:
+            return [1, 2.0]
+        raise NotImplementedError
+
+    for student, message in (
+        (lambda k: [k, 2], "en el segundo elemento del resultado, el valor no es el esperado, "),
+        (lambda k: None, "se esperaba una lista o tupla y llegó None, con «k=1». ¿Falta un return"),
+        (lambda k: {"k=1": 0}, "se esperaba una lista o tupla y llegó un diccionario, con «k=1»"),
+        (half, "con otras entradas el resultado es el pedido, pero con «k=3», tu código llega a"),
+        (lambda k: [k, 2 / (3 - k)], "con «k=3», tu código se detuvo con ZeroDivisionError"),
+    ):
+        assert check_exercise(numbers, student).message.startswith(message)
+    assert check_exercise(numbers, lambda k: [k, 2]).message.endswith(", con «k=3»")
+
+
+def test_a_case_without_tensors_nor_name_is_another():
+    lists = Exercise("example.lists", 1, lambda x: x, lambda rng: [([1],), ([2],)], ())
+
+    def half(x):
+        if x == [1]:
+            return x
+        raise NotImplementedError
+
+    told = "con unas entradas el resultado es el pedido, pero con otras, tu código llega a una"
+    assert check_exercise(lists, half).message.startswith(told)
 
 
 def test_a_forgotten_return_is_suggested_after_the_inputs():

@@ -108,6 +108,10 @@ TEXTS = {
     "se esperaba una lista o tupla con 2 elementos y llegó un tensor": (ONES, [ONES, MANY]),
     "la lista o tupla tiene 1 elemento y debería tener 2": ([ONES], [ONES, MANY]),
     "la lista o tupla tiene 3 elementos y debería tener 2": ([[1], 2.0, 0], [[1], 2.0]),
+    "cada elemento de la lista debería ser una lista o tupla, y llegó un número": (
+        [1, 2, 3],
+        [[1, 2], [3]],
+    ),
     "al diccionario le falta la clave «b»": ({"a": 1}, {"a": 1, "b": 2}),
     "al diccionario le sobra alguna clave": ({"a": 1, "b": 2}, {"a": 1}),
 }
