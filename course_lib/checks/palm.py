@@ -44,7 +44,7 @@ def _swiglu_cases(rng):
     ]
     # En el último la compuerta recibe números grandes: ahí una exponencial positiva se desborda.
     x, W_gate, *others = cases.pop()
-    return [*cases, (x, 100 * W_gate, *others)]
+    return [*cases, (x, 1000 * W_gate, *others)]
 
 
 def _gated(rng, d, d_ff):
@@ -375,6 +375,13 @@ ROTARY = Exercise(
             "posición que llega",
         ),
         Misconception(
+            "one_by_one_from_the_first",
+            lambda x, positions, base: rotary(
+                x, positions[..., :1] + torch.arange(x.shape[-2]), base=base
+            ),
+            "cuentas de uno en uno desde la primera posición: las que llegan pueden dar saltos",
+        ),
+        Misconception(
             "row_by_row_places",
             lambda x, positions, base: rotary(x, positions.flatten()[: x.shape[-2]], base=base),
             "todas las filas del lote giran según las posiciones de la primera: `positions` puede "
@@ -696,6 +703,10 @@ def _multiplied(Q, K):
     return torch.softmax(scores * causal_mask(Q.shape[-2]), -1)
 
 
+def _without_softmax(Q, K):
+    return Q @ K.mT / K.shape[-1] ** 0.5 * causal_mask(Q.shape[-2])
+
+
 def _over_the_queries(Q, K):
     scores = Q @ K.mT / K.shape[-1] ** 0.5
     return torch.softmax(scores.masked_fill(~causal_mask(Q.shape[-2]), -math.inf), -2)
@@ -896,6 +907,11 @@ MULTI_QUERY = Exercise(
             "falta W_h, el último producto: mezcla lo que dieron las cabezas y vuelve a d_model",
         ),
         Misconception(
+            "no_softmax",
+            _multi_query_with(_without_softmax),
+            "falta la softmax: las puntuaciones pesan tal como salen, y no suman 1",
+        ),
+        Misconception(
             "keys_as_values",
             _multi_query_with(values=lambda K, V: K),
             "mezclas las claves; lo que se mezcla son los valores",
@@ -1044,6 +1060,12 @@ PARALLEL = Exercise(
             _serial,
             "ese es el bloque de siempre, en serie: la red lee lo que la atención ya sumó. Aquí "
             "las dos leen lo mismo, y por eso pueden calcularse a la vez",
+        ),
+        Misconception(
+            "serial_network_first",
+            lambda x, norm, attend, network: _serial(x, norm, network, attend),
+            "va en serie, con la red delante: la atención lee lo que la red ya sumó. Las dos leen "
+            "lo mismo",
         ),
         Misconception(
             "serial_with_one_norm",
@@ -1278,6 +1300,16 @@ def _length_of_the_batch(X, cache, *rest):
     return _reading(places=lambda m, t: torch.arange(batch, batch + t))(X, cache, *rest)
 
 
+def _without_looking_back(keep):
+    """Lee el tramo como el comienzo de un texto; `keep(vieja, nueva)` es la caché que devuelve."""
+
+    def implementation(X, cache, *rest):
+        H, new = _read(X, [x[:, :0] for x in cache], *rest)
+        return H, keep(cache, new)
+
+    return implementation
+
+
 def _cache_turned_again(K):
     return rotary(K, torch.arange(K.shape[1]))
 
@@ -1290,10 +1322,18 @@ def _nothing_read(x, K, V, W_q, W_k, W_v, num_heads):
     return K.shape[1] == 0
 
 
+def _something_read(*inputs):
+    return not _nothing_read(*inputs)
+
+
 READ = Exercise(
     name="palm.read",
     points=3,
-    partial=(Part("leer sin nada en la caché", 1, cases=_nothing_read),),
+    partial=(
+        Part("la salida con la caché vacía", 1, cases=_nothing_read, item=0),
+        Part("la salida con algo en la caché", 1, cases=_something_read, item=0),
+        Part("la caché nueva", 1, item=1),
+    ),
     reference=_read,
     cases=_read_cases,
     call=_read_call,
@@ -1438,6 +1478,22 @@ READ = Exercise(
             "cada posición se oculta a sí misma: la clave nueva también se ve",
         ),
         Misconception(
+            "cache_ignored",
+            _without_looking_back(lambda old, new: new),
+            "lees el tramo como si no hubiera nada antes: la caché ni se mira ni se conserva",
+        ),
+        Misconception(
+            "cache_returned_as_it_came",
+            _without_looking_back(lambda old, new: old),
+            "lees el tramo como si no hubiera nada antes, y devuelves la caché que llegó: se mira, "
+            "y se le agrega lo nuevo",
+        ),
+        Misconception(
+            "sees_the_next",
+            _reading(mask=lambda t, t_k: torch.ones(t, t_k, dtype=torch.bool).tril(t_k - t + 1)),
+            "cada posición ve también la siguiente: el triángulo de la máscara está corrido en uno",
+        ),
+        Misconception(
             "only_the_new",
             _reading(seen=lambda K, m: K[:, m:]),
             "atiendes solo a lo nuevo: la caché se guarda y no se mira",
@@ -1505,6 +1561,11 @@ READ = Exercise(
             "falta la caché: se devuelve el par (salida, caché)",
         ),
         Misconception(
+            "cache_first",
+            lambda *inputs: _read(*inputs)[::-1],
+            "devuelves la caché delante: primero va la salida",
+        ),
+        Misconception(
             "three_things",
             lambda *inputs: (lambda H, cache: (H, *cache))(*_read(*inputs)),
             "devuelves tres cosas sueltas: son dos, la salida y la caché, que es un par",
@@ -1553,6 +1614,11 @@ def _padded_with(positions=None, visible=None):
 
 def _seen(columns, before, t):
     return causal_mask(t) & (columns >= before)[:, None]
+
+
+def _padding_sees_padding(columns, before, t):
+    is_padding = columns < before
+    return _seen(columns, before, t) | causal_mask(t) & is_padding[:, None] & is_padding[..., None]
 
 
 def _padding_behind(padding, t):
@@ -1700,6 +1766,11 @@ LEFT_PADDING = Exercise(
             _padded_with(visible=lambda c, p, t: _seen(c, p, t) | torch.eye(t, dtype=torch.bool)),
             "dejas que el relleno se mire a sí mismo, y se pide que nadie lo vea, ni él: la "
             "atención del curso da ceros a quien no ve nada",
+        ),
+        Misconception(
+            "padding_sees_padding",
+            _padded_with(visible=_padding_sees_padding),
+            "el texto no ve el relleno, pero el relleno se ve entre sí: nadie lo ve, ni él",
         ),
         Misconception(
             "padding_sees_everything",
@@ -2143,6 +2214,7 @@ PARAMETERS = Exercise(
     reference=_count,
     cases=_count_cases,
     call=_count_call,
+    tolerance=1e-9,
     misconceptions=(
         Misconception(
             "multi_head",
@@ -2175,7 +2247,8 @@ PARAMETERS = Exercise(
         Misconception(
             "no_output",
             _counting(W_h=lambda d, h, k: 0),
-            "falta la matriz que sale de la atención, W_h, la que vuelve a d_model",
+            "falta una de las dos matrices grandes de la atención: la de las consultas, o W_h, la "
+            "que vuelve a d_model",
         ),
         Misconception(
             "square_queries",
@@ -2197,6 +2270,11 @@ PARAMETERS = Exercise(
             "everything_per_head",
             _counting(W_h=lambda d, h, k: h * d * d),
             "la matriz de salida se aplica una vez a las cabezas juntas, no una vez por cabeza",
+        ),
+        Misconception(
+            "no_network",
+            _counting(network=lambda d, f: 0),
+            "falta la red prealimentada, que es la parte mayor de un bloque",
         ),
         Misconception(
             "two_matrices",
@@ -2400,10 +2478,6 @@ def _mfu(tokens_per_second, num_parameters, num_layers, num_heads, d_head, lengt
     return tokens_per_second * per_token / (chips * peak)
 
 
-def _mfu_call(student, *sizes):
-    return direct_call(student, *sizes)
-
-
 def _mfu_cases(rng):
     # Modelos pequeños para su contexto: así la atención se nota.
     cases = []
@@ -2431,7 +2505,7 @@ MFU = Exercise(
     points=1,
     reference=_mfu,
     cases=_mfu_cases,
-    call=_mfu_call,
+    tolerance=1e-6,
     misconceptions=(
         Misconception(
             "no_attention",
@@ -2535,6 +2609,16 @@ MFU = Exercise(
             "comparas con un solo chip: el máximo es el de todos",
         ),
         Misconception(
+            "missing_brackets",
+            lambda *sizes: _mfu(*sizes) * sizes[7] ** 2,
+            "divides entre los chips, pero multiplicas por el máximo: falta un paréntesis",
+        ),
+        Misconception(
+            "whole_division",
+            lambda *sizes: _mfu(*sizes) // 1,
+            "`//` se queda con la parte entera, y la de una fracción es 0",
+        ),
+        Misconception(
             "inverse",
             lambda *sizes: 1 / _mfu(*sizes),
             "está al revés: la utilización compara lo que se hace con lo que se podría hacer, y no "
@@ -2595,13 +2679,21 @@ def _mixture_call(student, x, W_router, parameters, top_k):
 def _mixture_cases(rng):
     return [
         (
-            1.5 * _randn(rng, n, d),
-            _matrix(rng, d, num_experts),
+            *_routed(rng, n, d, num_experts, top_k),
             [(_matrix(rng, d, 5, 2.0), _matrix(rng, 5, d)) for _ in range(num_experts)],
             top_k,
         )
         for n, d, num_experts, top_k in ((8, 4, 4, 2), (7, 5, 6, 3), (9, 3, 3, 2), (6, 4, 5, 1))
     ]
+
+
+def _routed(rng, n, d, num_experts, top_k):
+    """Los tokens y el enrutador; con uno por token, alguien queda sin nada y alguien con uno."""
+    while True:
+        x, W_router = 1.5 * _randn(rng, n, d), _matrix(rng, d, num_experts)
+        load = (x @ W_router).argmax(-1).bincount(minlength=num_experts)
+        if top_k > 1 or (0 in load[: int(load.nonzero().max())] and 1 in load):
+            return x, W_router
 
 
 def _mixing(
@@ -2641,6 +2733,13 @@ def _overwritten(x, W_router, experts, top_k):
         token, place = (chosen == number).nonzero(as_tuple=True)
         y[token] = gates[token, place, None] * expert(x[token])
     return y
+
+
+def _stops_at_an_idle_expert(x, W_router, experts, top_k):
+    best, chosen = (x @ W_router).topk(top_k)
+    busy = [bool((chosen == number).any()) for number in range(len(experts))]
+    first_idle = [*busy, False].index(False)
+    return _visited(x, chosen, torch.softmax(best, -1), experts[:first_idle])
 
 
 def _weighted_input(x, W_router, experts, top_k):
@@ -2793,6 +2892,12 @@ MIXTURE = Exercise(
             "overwritten",
             _overwritten,
             "cada experto escribe sobre lo que dejó el anterior: lo de los elegidos se suma",
+        ),
+        Misconception(
+            "stops_at_an_idle_expert",
+            _stops_at_an_idle_expert,
+            "dejas de recorrer los expertos en cuanto uno no recibe tokens: los que siguen todavía "
+            "pueden tener los suyos",
         ),
         Misconception(
             "weighted_input",
