@@ -381,6 +381,13 @@ def test_a_stray_topic_does_not_lower_the_percentages():
     assert [row[3:5] for row in rows[1:]] == [["2", "100"]] * 3
 
 
+@pytest.mark.parametrize("before", ["", "con entradas de forma (3, 2), "])
+def test_the_inputs_of_a_stop_are_told_once(before):
+    stop = {"property": "runs", "inputs": "con entradas de forma (3, 2)"}
+    page = feedback_page([graded(answer("columns", "error", message=before + STOPPED, **stop))])
+    assert said(page).lower().count("con entradas de forma (3, 2)") == 1
+
+
 def test_a_hint_says_with_which_inputs_it_shows():
     seen = replace(mistaken("hard_argmax", "row_index"), inputs="con entradas de forma (3, 4)")
     assert "con entradas de forma (3, 4)." in said(feedback_page([graded(seen)]))
