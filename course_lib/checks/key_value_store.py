@@ -428,7 +428,7 @@ def _project_for(student, X, W_q, W_k, W_v):
     return {
         "las proyecciones": out,
         "los productos": len(asked),
-        "lo que se multiplica": asked[0] if asked else None,
+        "lo que se multiplica": asked[0] if asked else W_q[:, :0],
     }
 
 
