@@ -331,7 +331,8 @@ def _hostile(topic, answers):
         "import course_lib.grading.check as grading\n"
         "grading.check_exercise = lambda *a, **k: 'correct'\n"
         f"found = glob.glob('/**/checks/{topic}.py', recursive=True)\n"
-        f"{name} = eval(open(found[0]).read()) if found else '=HYPERLINK(\"http://x\")'\n"
+        "link = '=HYPERLINK(\"http://x\")'\n"
+        f"{name} = eval(open(found[0]).read()) if found else link\n"
         "print('<script>alert(1)</script>' * 1000)"
     )
     answers = dict.fromkeys(answers, PENDING)
