@@ -120,7 +120,7 @@ def _smoothing_cases(rng):
     for rows, vocab, epsilon, pad in ((6, 5, 0.1, 0), (9, 12, 0.3, 0), (4, 7, 0.0, 6)):
         logits = 2 * torch.randn(rows, vocab, generator=rng, dtype=torch.float64)
         targets = torch.randint(1, vocab - 1, (rows,), generator=rng)
-        targets[-2:] = pad
+        targets[torch.randperm(rows, generator=rng)[:2]] = pad
         cases.append((logits, targets, epsilon, pad))
     return cases
 
@@ -433,7 +433,13 @@ def _step_cases(rng):
         totals[0], log_p[0, :2] = -0.1, 6.0 + torch.rand(2, generator=rng, dtype=torch.float64)
         return totals, torch.log_softmax(log_p, -1), beam_size
 
-    return [draw(3, 8, 3), draw(1, 5, 4), draw(4, 6, 2), draw(2, 9, 5)]
+    # La última es la que menos traía, y una de sus continuaciones entra entre las tres mejores.
+    totals, log_p, _ = draw(3, 7, 3)
+    totals[1:] = torch.tensor([-1.0, -1.5])
+    log_p[1], log_p[2] = torch.log_softmax(0.1 * log_p[1:], -1)
+    log_p[2] = torch.log_softmax(log_p[2] + 6.0 * (torch.arange(7) == 4), -1)
+    last = totals, log_p, 3
+    return [draw(3, 8, 3), draw(1, 5, 4), draw(4, 6, 2), draw(2, 9, 5), last]
 
 
 def _flat_step(combine, divide=lambda i, hypotheses, vocab: (i // vocab, i % vocab)):
@@ -534,7 +540,7 @@ def _search(
     divisor=lambda n, a: ((5 + n) / 6) ** a,
     prune=lambda extended, size: sorted(extended, key=lambda e: -e[1])[:size],
     stays=lambda tokens, end: tokens[-1] != end,
-    first=False,
+    stop=lambda finished, open_, size, score: False,
     cut_too=False,
     rank=None,
 ):
@@ -550,7 +556,7 @@ def _search(
         best = prune(extended, beam_size)
         finished += [each for each in best if each[0][-1] == end]
         open_ = [each for each in best if stays(each[0], end)]
-        if first and finished:
+        if stop(finished, open_, beam_size, score):
             break
     candidates = finished + open_ if cut_too else finished or open_
     tokens, total = max(candidates, key=score)
@@ -567,6 +573,35 @@ def _searching(**change):
 
 def _greedily(log_p, start, end, beam_size, alpha, max_length):
     return _search(log_p, start, end, 1, alpha, max_length)
+
+
+def _some_finished(finished, open_, size, score):
+    return bool(finished)
+
+
+def _enough_finished(finished, open_, size, score):
+    return len(finished) >= size
+
+
+def _finished_ahead(finished, open_, size, score):
+    """La mejor terminada va por delante de las abiertas, con lo que llevan escrito."""
+    return bool(finished) and max(map(score, finished)) >= max(map(score, open_), default=-math.inf)
+
+
+def _finished_more_likely(finished, open_, size, score):
+    return _finished_ahead(finished, open_, size, lambda e: e[1])
+
+
+def _shrinking(log_p, start, end, beam_size, alpha, max_length):
+    """Cada hipótesis que termina deja un lugar menos en el haz, para siempre."""
+    finished = []
+
+    def prune(extended, size):
+        kept = sorted(extended, key=lambda e: -e[1])[: max(size - len(finished), 0)]
+        finished.extend(e for e in kept if e[0][-1] == end)
+        return kept
+
+    return _search(log_p, start, end, beam_size, alpha, max_length, prune=prune)
 
 
 def _best_from_each(extended, size):
@@ -617,6 +652,17 @@ def _has_ties(*inputs):
     return min(gaps) < 1e-9
 
 
+def _clear_choice(log_p, start, end, beam_size, alpha, max_length):
+    """Si gana la misma aunque la longitud se cuente con otra constante, de 0 a 6 en lugar de 5."""
+    short, long = (
+        _search(
+            log_p, start, end, beam_size, alpha, max_length, divisor=lambda n, a, c=c: (c + n) ** a
+        )
+        for c in (0, 6)
+    )
+    return short[0] == long[0]
+
+
 def _search_cases(rng):
     """Tablas al azar, y otras a mano: gana la larga o la segunda, no termina ninguna, sobra una."""
     shapes = [(5, 2, 0.6, 5), (6, 3, 1.0, 5), (4, 2, 0.0, 4), (6, 2, 1.0, 6), (5, 3, 0.6, 6)]
@@ -629,20 +675,36 @@ def _search_cases(rng):
         cases.append(case)
     jitter = 0.001 * torch.rand(5, 5, generator=rng, dtype=torch.float64)
     long = torch.full((5, 5), 0.002, dtype=torch.float64) + jitter
-    long[0, 4], long[0, 1] = 0.5, 0.45
-    long[1, 2] = long[2, 3] = long[3, 4] = long[4, 4] = 0.95
+    long[0, 4], long[0, 1] = 0.5, 0.43
+    long[1, 2] = long[2, 3] = long[3, 4] = long[4, 4] = 0.97
+    long[1, 4] = long[2, 4] = 0.0005  # nadie más termina antes que la larga
     second = long.clone()
     second[0, 4], second[0, 1], second[1, 4] = 0.3, 0.65, 0.95
     endless = long.clone()
     endless[:, 4] = 1e-6
+    endless[2, 2], endless[2, 3] = 0.95, 0.01  # una hipótesis puede repetir un token
     # La tercera del primer paso sería la mejor, pero no cabe en un haz de dos.
     third = torch.full((5, 5), 0.25, dtype=torch.float64) + jitter
     third[0] = torch.tensor([0.003, 0.335, 0.315, 0.007, 0.34], dtype=torch.float64)
-    third[1, 4], third[2] = 0.1, torch.tensor([0.004, 0.004, 0.004, 0.003, 0.985])
+    third[1, 2], third[1, 4], third[2] = 0.1, 0.1, torch.tensor([0.004, 0.004, 0.004, 0.003, 0.985])
     # En el segundo paso, la tercera extensión de todas sería la mejor, y tampoco cabe.
     crowded = torch.full((5, 5), 0.01, dtype=torch.float64) + jitter
     crowded[0, 1], crowded[0, 2], crowded[1, 1], crowded[1, 3] = 0.5, 0.45, 0.55, 0.4
     crowded[2, 2], crowded[3, 4] = 0.9, 0.97
+    # Terminan dos y la abierta gana después; en el segundo paso va delante de la que termina, o no.
+    behind = long.clone()
+    behind[0, 4], behind[0, 1], behind[1, 4], behind[1, 2] = 0.34, 0.6, 0.505, 0.475
+    ahead = behind.clone()
+    ahead[1, 4], ahead[1, 2] = 0.475, 0.505
+    # Terminó una, y aun así caben dos extensiones: gana la que viene de la segunda.
+    narrow = torch.full((5, 5), 0.01, dtype=torch.float64) + jitter
+    narrow[0, 1], narrow[0, 4], narrow[1, 2], narrow[1, 3] = 0.75, 0.2, 0.5, 0.45
+    narrow[2], narrow[3, 4] = 0.2, 0.95
+    # En cada paso termina una muy poco probable, y la buena llega al fin en el último.
+    crumbs = torch.full((7, 7), 0.01, dtype=torch.float64)
+    crumbs += 0.001 * torch.rand(7, 7, generator=rng, dtype=torch.float64)
+    crumbs[:, 6] = 0.06
+    crumbs[range(6), range(1, 7)] = 0.9
     for table, beam_size, alpha, limit in (
         (long, 2, 1.0, 6),
         (long, 2, 0.0, 6),
@@ -651,16 +713,22 @@ def _search_cases(rng):
         (endless, 2, 0.6, 3),
         (third, 2, 1.0, 4),
         (crowded, 2, 0.0, 4),
+        (behind, 2, 1.0, 5),
+        (ahead, 2, 1.0, 5),
+        (narrow, 2, 0.0, 4),
+        (crumbs, 2, 0.6, 6),
     ):
         log_p = (table / table.sum(-1, keepdim=True)).log()
-        cases.append((log_p, 0, 4, beam_size, alpha, limit))
+        cases.append((log_p, 0, len(table) - 1, beam_size, alpha, limit))
     return cases
 
 
 BEAM_SEARCH = Exercise(
     name="translator.beam_search",
     points=3,
-    partial=(Part("la hipótesis elegida", 1, item=0),),
+    partial=(
+        Part("la hipótesis elegida, donde gana con claridad", 1, cases=_clear_choice, item=0),
+    ),
     reference=_beam_search,
     cases=_search_cases,
     misconceptions=(
@@ -672,9 +740,33 @@ BEAM_SEARCH = Exercise(
         ),
         Misconception(
             "stops_at_the_first",
-            _searching(first=True),
+            _searching(stop=_some_finished),
             "paras en cuanto termina una: otra hipótesis, abierta todavía, puede acabar con mejor "
             "puntuación",
+        ),
+        Misconception(
+            "stops_with_enough",
+            _searching(stop=_enough_finished),
+            "paras en cuanto han terminado beam_size: una hipótesis que sigue abierta puede acabar "
+            "con mejor puntuación que todas ellas",
+        ),
+        Misconception(
+            "stops_when_ahead",
+            _searching(stop=_finished_ahead),
+            "paras cuando la mejor terminada supera a las abiertas con la longitud que llevan; al "
+            "alargarse, su penalización divide por más, y una puede adelantarla todavía",
+        ),
+        Misconception(
+            "stops_when_more_likely",
+            _searching(stop=_finished_more_likely),
+            "paras cuando ninguna abierta tiene ya más log P que la mejor terminada; gana la de "
+            "mejor puntuación, y una más larga puede tenerla con menos log P",
+        ),
+        Misconception(
+            "shrinks_for_good",
+            _shrinking,
+            "le quitas al haz un lugar por cada hipótesis que termina: de las que siguen abiertas "
+            "se eligen otra vez beam_size extensiones en cada paso",
         ),
         Misconception(
             "no_length_penalty",
@@ -776,6 +868,7 @@ def _nucleus_cases(rng):
         return torch.softmax(logits, -1), p
 
     shuffled = torch.tensor([0.10, 0.40, 0.04, 0.25, 0.06, 0.15], dtype=torch.float64)
+    sharp = torch.tensor([0.02, 0.85, 0.01, 0.03, 0.05, 0.04], dtype=torch.float64)
     # Potencias de dos: la suma llega a p exactamente, y con eso basta.
     exact = torch.tensor([0.125, 0.5, 0.25, 0.125], dtype=torch.float64)
     return [
@@ -784,6 +877,7 @@ def _nucleus_cases(rng):
         draw(2, 8, 0.5, 0.3),
         draw(4, 10, 0.35, 3.0),
         (exact[torch.randperm(4, generator=rng)][None], 0.75),
+        (torch.stack([row[torch.randperm(6, generator=rng)] for row in (shuffled, sharp)]), 0.7),
     ]
 
 

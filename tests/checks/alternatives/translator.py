@@ -120,6 +120,32 @@ def beam_search__stop_early(log_p, start, end, beam_size, alpha, max_length):
     return tuple(ids), torch.tensor(score)
 
 
+def beam_search__stop_when_no_open_one_can_win(log_p, start, end, beam_size, alpha, max_length):
+    """Lo más que puede sacar una abierta: no perder nada más, y llegar al límite."""
+
+    def penalty(n):
+        return ((5 + n) / 6) ** alpha
+
+    opened, best, answer = [(0.0, [])], -math.inf, None
+    for n in range(1, max_length + 1):
+        extended = [
+            (total + log_p[ids[-1] if ids else start, y].item(), [*ids, y])
+            for total, ids in opened
+            for y in range(log_p.shape[0])
+        ]
+        opened = []
+        for total, ids in sorted(extended, reverse=True)[:beam_size]:
+            if ids[-1] != end:
+                opened.append((total, ids))
+            elif total / penalty(n) > best:
+                best, answer = total / penalty(n), ids
+        if not opened or opened[0][0] / penalty(max_length) <= best:
+            break
+    if answer is None:
+        best, answer = opened[0][0] / penalty(max_length), opened[0][1]
+    return answer, best
+
+
 def top_p__scatter(probabilities, p):
     values, order = torch.sort(probabilities, dim=-1, descending=True)
     before = F.pad(values.cumsum(-1)[:, :-1], (1, 0))
