@@ -334,10 +334,18 @@ def _halting_or_nothing(p, epsilon):
     return _halting(p, epsilon) if _stop(p, epsilon)[2] else None
 
 
+def _passes_one(p, epsilon):
+    """Si en el paso de la parada lo reunido pasa de 1: ni empata con el umbral ni se acaban."""
+    return _sum_to(p, _stop(p, epsilon)[0]) > 1
+
+
 HALTING = Exercise(
     name="universal_transformer.halting",
     points=2,
-    partial=(Part("el número de pasos", 1, item=1),),
+    partial=(
+        Part("el número de pasos", 1, item=1),
+        Part("los pesos, cuando lo reunido pasa de 1", 1, item=0, cases=_passes_one),
+    ),
     reference=_halting,
     cases=_halting_cases,
     misconceptions=(
@@ -825,6 +833,10 @@ def _adaptive_cases(rng):
     ]
 
 
+def _in_two_steps(x, W, M, w, b, max_steps, epsilon):
+    return max_steps == 2 and bool(w.any())  # con w = 0 se reúne justo 1 − ε
+
+
 def _adaptive_result(change):
     """Lo mismo, con otro resultado final."""
     return lambda *inputs: change(*_adaptive(*inputs))
@@ -929,7 +941,7 @@ ADAPTIVE_LOOP = Exercise(
     points=3,
     partial=(
         Part("el número de pasos", 1, item=1),
-        Part("los valores", 1),
+        Part("la mezcla con dos pasos, sin empates con el umbral", 1, item=0, cases=_in_two_steps),
     ),
     reference=_adaptive,
     cases=_adaptive_cases,
