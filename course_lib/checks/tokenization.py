@@ -95,9 +95,12 @@ def _merge_cases(rng):
     )
     letters = _symbols(rng)
     new = BYTES + int(torch.randint(50, (), generator=rng))
+    # Las cifras del par también están dentro de otros símbolos, y ahí no son el par.
+    left, right = (int(torch.randint(low, low + 15, (), generator=rng)) for low in (30, 10))
+    digits = [100 + left, right, left, right, left, 10 * right, left]
     return [
         ([letters[x] for x in word], tuple(letters[x] for x in pair), new) for pair, word in words
-    ]
+    ] + [(digits, (left, right), new)]
 
 
 def _merge_overlapping(symbols, pair, new):
@@ -235,8 +238,8 @@ MERGE = Exercise(
         Misconception(
             "never",
             _merge_never,
-            "no fusionas nunca: pair es una tupla, y una lista no es igual a una tupla aunque "
-            "contenga lo mismo; compara con tuple(…)",
+            "no fusionas nunca: los símbolos salen como entraron. Si ya los comparas con pair, "
+            "recuerda que es una tupla, y que una lista con lo mismo no es igual a ella",
         ),
         Misconception(
             "each_symbol",
@@ -285,10 +288,17 @@ def _pair_cases(rng):
     )
     factors = torch.randint(1, 9, (len(texts),), generator=rng).tolist()
     letters = _symbols(rng)
+    # El menor lo dice el primer símbolo que difiere, como número: ni la suma, ni sus cifras.
+    small, n = (int(torch.randint(low, low + 8, (), generator=rng)) for low in (20, 1))
+    ties = (
+        ((small + 1, small + 2), (small, 200)),
+        ((small + 60, small + 40), (small, small + 50)),
+        ((100, small), (small + 70, small + 1)),
+    )
     return [
         ([([letters[x] for x in word], n * k) for word, n in text],)
         for text, k in zip(texts, factors, strict=True)
-    ]
+    ] + [([(list(pair), n) for pair in pairs],) for pairs in ties]
 
 
 def _most_counted(count):
@@ -660,8 +670,8 @@ ENCODE = Exercise(
         Misconception(
             "never_stored",
             _never_stored,
-            "devuelves la palabra sin fusionar: merge no cambia la lista que recibe, sino que "
-            "devuelve otra; guárdala",
+            "devuelves la palabra sin fusionar. Si ya llamas a merge, guarda lo que devuelve: no "
+            "cambia la lista que recibe",
         ),
         Misconception(
             "last_only",
