@@ -5,6 +5,7 @@ Códigos de salida: 0, hecho; 1, el trabajo encontró un fallo; 2, uso incorrect
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -195,8 +196,12 @@ def grade(
         ),
     ],
     topic: Annotated[
-        str | None,
-        typer.Option(metavar="TEMA", help="El tema; si falta, se reconoce en cada entrega."),
+        list[str] | None,
+        typer.Option(
+            metavar="TEMA",
+            help="El tema de la tarea; si son varios, repítela. Si falta, se reconoce en cada "
+            "entrega, y debe ser uno solo en toda la clase.",
+        ),
     ] = None,
     workers: Annotated[
         int | None,
@@ -213,6 +218,13 @@ def grade(
             help="Un grupo de máquinas de Dask en marcha (tcp://…), en una red de confianza.",
         ),
     ] = None,
+    site: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIRECCIÓN",
+            help="El sitio del curso (https://…): las páginas enlazan sus capítulos.",
+        ),
+    ] = None,
     unsafe_no_sandbox: Annotated[
         bool,
         typer.Option("--unsafe-no-sandbox", help="Ejecuta el código ajeno sin aislarlo."),
@@ -222,13 +234,21 @@ def grade(
     from course_lib.grading.classroom.class_run import ClassRunError, ClusterLostError, SandboxError
     from course_lib.grading.classroom.delivered import CollectionError
     from course_lib.grading.classroom.moodle import WorksheetError
+    from course_lib.grading.classroom.publication import TopicsError
 
+    topics = list(dict.fromkeys(topic or ()))
     try:
-        _require_usable(topic, worksheet, isolated_here=not (unsafe_no_sandbox or cluster))
-        options = {"topic": topic, "workers": workers, "cluster": cluster}
-        graded = _grade_and_publish(
-            submissions, out, worksheet, sandboxed=not unsafe_no_sandbox, **options
-        )
+        _require_usable(topics, worksheet, site, isolated_here=not (unsafe_no_sandbox or cluster))
+        printed = {"topics": topics, "worksheet": worksheet, "site": site}
+        options = {"workers": workers, "cluster": cluster, "sandboxed": not unsafe_no_sandbox}
+        graded = _grade_and_publish(submissions, out, printed, **options)
+    except TopicsError as error:
+        told = {"--workers": workers, "--worksheet": worksheet, "--cluster": cluster}
+        command = ["course", "grade", submissions, "--out", out]
+        command += [x for k, v in {**told, "--site": site}.items() if v is not None for x in (k, v)]
+        command += ["--unsafe-no-sandbox"] if unsafe_no_sandbox else []
+        _ask_for_topics(error, command)
+        raise typer.Exit(2) from None
     except ClusterLostError as error:
         print_error(str(error))
         raise typer.Exit(1) from None
@@ -247,7 +267,24 @@ def grade(
         raise typer.Exit(1)
 
 
-def _require_usable(topic: str | None, worksheet: Path | None, *, isolated_here: bool) -> None:
+def _ask_for_topics(error: object, command: list) -> None:
+    """Dice qué orden repetir si cuenta solo el tema más entregado, y cuál si cuentan todos."""
+
+    def line(topics: list[str]) -> str:
+        options = [x for name in topics for x in ("--topic", name)]
+        return shlex.join(map(str, [*command, *options]))
+
+    names = list(error.delivered)
+    print_error(
+        f"{error} No se escribieron notas. Lo calificado está guardado y no se repite: di cuáles "
+        f"cuentan.\nSi cuenta solo {names[0]}:\n  {line(names[:1])}\nSi cuentan todos:\n"
+        f"  {line(names)}"
+    )
+
+
+def _require_usable(
+    topics: list[str], worksheet: Path | None, site: str | None, *, isolated_here: bool
+) -> None:
     """Comprueba, antes de escribir nada, lo que se puede comprobar sin las entregas."""
     from course_lib.grading.classroom.class_run import SandboxError, why_unavailable
     from course_lib.grading.classroom.moodle import read_worksheet
@@ -255,8 +292,11 @@ def _require_usable(topic: str | None, worksheet: Path | None, *, isolated_here:
     from course_lib.grading.submission import exercises_folder
 
     known = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
-    if topic is not None and topic not in known:
-        raise typer.BadParameter(f"No hay un tema «{topic}». Los que hay: {', '.join(known)}.")
+    for topic in topics:
+        if topic not in known:
+            raise typer.BadParameter(f"No hay un tema «{topic}». Los que hay: {', '.join(known)}.")
+    if site is not None and not site.startswith(("https://", "http://")):
+        raise typer.BadParameter(f"--site debe ser una dirección (https://…), y llegó «{site}».")
     if worksheet is not None:
         read_worksheet(worksheet)
     if isolated_here and (reason := why_unavailable()):
@@ -267,7 +307,7 @@ def _require_usable(topic: str | None, worksheet: Path | None, *, isolated_here:
 
 
 def _grade_and_publish(
-    submissions: Path, out: Path, worksheet: Path | None, *, sandboxed: bool, **options: object
+    submissions: Path, out: Path, printed: dict, *, sandboxed: bool, **options: object
 ) -> list:
     from course_lib.grading.classroom.class_run import ClassFolder
     from course_lib.grading.classroom.collection import collect
@@ -279,9 +319,11 @@ def _grade_and_publish(
     with ClassFolder(out) as folder:
         if not sandboxed:
             errors.print(WHAT_IS_LOST, style="bold yellow", markup=False, highlight=False)
+        # Con varios temas se reconoce cada entrega; con uno, todas son de él.
+        options["topic"] = printed["topics"][0] if len(printed["topics"]) == 1 else None
         graded = _grade_with_progress(entries, folder, errors, sandboxed=sandboxed, **options)
         with errors.status("Escribiendo notas e informes…"):
-            published = publish(graded, folder.path, worksheet=worksheet)
+            published = publish(graded, folder.path, **printed)
     _print_summary(graded, published)
     return graded
 
@@ -316,6 +358,8 @@ def _print_summary(graded: list, published: object) -> None:
         told = [] if one.result.status == "graded" else [f"❌ {who}: {one.result.message}"]
         for text in (*told, *(f"⚠️ {who}: {note}" for note in one.result.notes)):
             console.print(clean(text, 500), markup=False, highlight=False, soft_wrap=True)
+    if published.topics:
+        console.print(published.topics, markup=False, highlight=False, soft_wrap=True)
     if published.missing:
         names = ", ".join(clean(name, 60) for name in published.missing)
         text = f"Sin lugar en la hoja o en el ZIP de Moodle: {names}"

@@ -1,6 +1,8 @@
 """El comando `course`: qué dice y con qué código termina (0, hecho; 1, un fallo; 2, mal uso)."""
 
 import json
+import re
+import shlex
 import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -67,6 +69,7 @@ def test_the_help_is_in_spanish(command):
         (["grade"], "Falta ENTREGAS."),
         (["grade", "a"], "Falta --out."),
         (["grade", "a", "--out", "b", "--topic", "nothing"], "No hay un tema «nothing»."),
+        (["grade", "a", "--out", "b", "--site", "x"], "--site debe ser una dirección"),
         (["grade", "a", "--out", "b", "--workers", "0"], "El valor de «--workers» no es válido"),
     ],
 )
@@ -219,6 +222,9 @@ class ThreadLane(lanes.ProcessLane):
 
 
 def half_right(content, order):
+    if b"bert" in content and order.topic is None:
+        right = ExerciseResult("bert.count", "correct", 9, 9)
+        return SubmissionResult("graded", "", "bert", (right,)).as_data()
     if b"bad" in content:
         return SubmissionResult("unreadable", "está dañado\x1b]0;x\x07").as_data()
     right = ExerciseResult("attention.soft_argmax", "correct", 1, 1)
@@ -248,6 +254,37 @@ def test_grade_writes_everything_and_says_where(fake_grader, tmp_path):
     (tmp_path / "class" / "luis.ipynb").unlink()
     run("grade", tmp_path / "class", "--out", out)
     assert len(list((out / "feedback").glob("*.html"))) == 1, "la página de quien ya no está"
+
+
+def test_grade_never_guesses_which_topics_count(fake_grader, monkeypatch, tmp_path):
+    folder, out = tmp_path / "the class", tmp_path / "out"
+    deliver(folder, ana="{}", luis="{ }", eva='"bert"')
+    asked = run("grade", folder, "--out", out, "--workers", "1")
+    assert asked.exit_code == 2 and not (out / "grades.csv").exists()
+    assert "attention (2 estudiantes), bert (1 estudiante)" in asked.stderr
+    one, both = re.findall(r"^  (course grade .*)$", asked.stderr, re.M)
+    assert one == f"course grade '{folder}' --out {out} --workers 1 --topic attention"
+    assert both == f"{one} --topic bert"
+
+    def never(content, order):
+        raise AssertionError("lo calificado se repitió")
+
+    monkeypatch.setattr(class_run, "grade_task", never)
+    done = run(*shlex.split(both)[1:], "--site", "https://example.org/curso/")
+    assert done.exit_code == 0, done.output
+    assert "cuenta attention, bert (lo que pediste con --topic)" in done.stdout
+    header, row = (out / "grades.csv").read_text("utf-8-sig").splitlines()[:2]
+    assert "attention (2)" in header and row.split(",")[3:5] == ["1", "11"]
+    pages = "".join(p.read_text() for p in (out / "feedback").glob("*.html"))
+    assert "https://example.org/curso/book/" in pages and "Sin entregar: " in pages
+    monkeypatch.setattr(class_run, "grade_task", half_right)
+    done = run(*shlex.split(one)[1:])
+    assert done.exit_code == 0 and "cuenta attention (lo que pediste" in done.stdout
+
+
+def test_grade_of_one_topic_says_why_it_counts(fake_grader, tmp_path):
+    result = run("grade", deliver(tmp_path / "class", ana="{}"), "--out", tmp_path / "out")
+    assert "cuenta attention (es el único tema que se entregó)." in result.stdout
 
 
 def test_grade_for_moodle_writes_what_is_uploaded(fake_grader, tmp_path):

@@ -11,7 +11,7 @@ import functools
 import hashlib
 import json
 import secrets
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from course_lib.files import write_atomically
@@ -68,7 +68,9 @@ class ClassFolder:
             result = result_from_data(record["result"])
         except (OSError, ValueError, TypeError, KeyError):
             return None
-        same = record.get("digest") == self._digest(entry, order, result)
+        # Reconocer un tema o que lo pidan es lo mismo, si es el mismo: decirlo después no repite.
+        orders = [order, replace(order, topic=None)] if result.topic == order.topic else [order]
+        same = record.get("digest") in [self._digest(entry, each, result) for each in orders]
         return result if same and result.status == "graded" else None
 
     def store(self, entry: Entry, order: Order, result: SubmissionResult) -> None:

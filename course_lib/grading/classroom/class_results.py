@@ -6,6 +6,7 @@ import functools
 import re
 import statistics
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from course_lib.grading.classroom.collection import Graded
@@ -43,10 +44,18 @@ class ClassResults:
         self.doubtful = [(s, g) for s in students for g in s.graded if g.result.notes]
 
     @property
+    def _worth(self) -> Mapping[str, int]:
+        return self.students[0].worth if self.students else {}
+
+    @property
+    def counted(self) -> list[str]:
+        """Los títulos de los temas que cuentan en la nota."""
+        return [topic_outline(name).title for name in self._worth]
+
+    @property
     def uncounted(self) -> list[str]:
         """Los títulos de los temas que no cuentan en la nota."""
-        counted = self.students[0].worth if self.students else {}
-        return [topic.outline.title for topic in self.topics if topic.name not in counted]
+        return [topic.outline.title for topic in self.topics if topic.name not in self._worth]
 
     @property
     def delivered(self) -> int:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from course_lib.grading.check import topic_exercises
 from course_lib.grading.classroom.delivered import (
     CollectionError,
     Delivered,
@@ -30,6 +31,8 @@ __all__ = [
     "best_by_topic",
     "by_student",
     "collect",
+    "counted_topics",
+    "delivered_topics",
     "student_key",
 ]
 
@@ -107,29 +110,37 @@ def best_by_topic(graded: Iterable[Graded]) -> list[Graded]:
     return list(best.values())
 
 
-def counted_topics(graded: Sequence[Graded], topics: Iterable[str] = ()) -> dict[str, int]:
+def counted_topics(graded: Iterable[Graded], topics: Iterable[str] = ()) -> dict[str, int]:
     """Da los temas que cuentan en la nota de todos, y lo que vale cada uno.
 
-    Son los que se piden o, si no se pide ninguno, los que entregó al menos la mitad: el cuaderno
-    de otro tema, que alguien entrega por error o a propósito, no debe bajar la nota de los demás.
+    Son los que se piden, aunque no los entregara nadie, o todos los que se entregaron. Cuáles
+    cuentan no se adivina por cuántos entregaron cada uno: con un cuaderno fácil de más, unos pocos
+    cambiarían la nota de los demás (`publication.require_clear_topics`).
 
     Argumentos:
         graded: todo lo calificado.
         topics: los temas de la tarea.
     """
-    worth = topics_worth(graded)
-    asked = set(topics)
-    if not asked and worth:
-        delivered = Counter(one.result.topic for one in best_by_topic(graded))
-        students = [works for works in by_student(graded).values() if best_by_topic(works)]
-        needed = min(len(students) / 2, max(delivered.values()))
-        asked = {topic for topic, count in delivered.items() if count >= needed}
-    return {topic: points for topic, points in worth.items() if topic in asked}
+    worth, asked = topics_worth(graded), sorted(set(topics))
+    if not asked:
+        return worth
+    return {t: worth[t] if t in worth else _exercises_worth(t) for t in asked}
+
+
+def _exercises_worth(topic: str) -> int:
+    return sum(exercise.points for exercise in topic_exercises(topic))
+
+
+def delivered_topics(graded: Iterable[Graded]) -> dict[str, int]:
+    """Da los temas calificados y cuántos estudiantes los entregaron; antes, los de más."""
+    return dict(Counter(one.result.topic for one in best_by_topic(graded)).most_common())
 
 
 def topics_worth(graded: Iterable[Graded]) -> dict[str, int]:
     """Da los temas calificados, en orden, y lo que vale cada uno."""
-    found = {one.result.topic: one.result.max_points for one in best_by_topic(graded)}
+    found: dict[str, int] = {}
+    for one in best_by_topic(graded):
+        found[one.result.topic] = max(one.result.max_points, found.get(one.result.topic, 0))
     return {topic: found[topic] for topic in sorted(found)}
 
 

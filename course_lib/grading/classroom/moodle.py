@@ -99,9 +99,10 @@ def write_grades(graded: Sequence[Graded], path: Path, topics: Iterable[str] = (
     Argumentos:
         graded: lo calificado.
         path: dónde se escribe.
-        topics: los temas que cuentan; si faltan, los de `counted_topics`.
+        topics: los temas que cuentan; si faltan, todos los que se entregaron.
     """
-    counted, worth = counted_topics(graded, topics), topics_worth(graded)
+    counted = counted_topics(graded, topics)
+    worth = dict(sorted({**counted, **topics_worth(graded)}.items()))
     exercises = {e.exercise: e.max_points for e in _exercises(graded)}
     header = ["Estudiante", "Participante", "Archivos", "Total", "Máximo", "Porcentaje"]
     header += [f"{t} ({n})" if t in counted else f"{t} ({n}, no cuenta)" for t, n in worth.items()]
@@ -173,7 +174,7 @@ def write_worksheet(
         graded: lo calificado.
         path: dónde se escribe; nada si no se reconoce a nadie.
         template: la hoja que Moodle descarga con «descargar hoja de calificaciones».
-        topics: los temas que cuentan; si faltan, los de `counted_topics`.
+        topics: los temas que cuentan; si faltan, todos los que se entregaron.
 
     Devuelve:
         list[str]: los estudiantes que no están en la hoja, o comparten un renglón.

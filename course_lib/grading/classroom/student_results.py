@@ -152,14 +152,17 @@ class StudentTopic:
         return [answer for answer in self.exercises if state_of(answer.result) in states]
 
 
-def students_of(graded: Sequence[Graded], links: Mapping[str, str]) -> list[Student]:
+def students_of(
+    graded: Sequence[Graded], links: Mapping[str, str], topics: Sequence[str] = ()
+) -> list[Student]:
     """Reúne las entregas de la clase por estudiante, en orden alfabético.
 
     Argumentos:
         graded: todas las entregas.
         links: por clave de entrega, la ruta de la página de su estudiante.
+        topics: los temas que cuentan; si faltan, todos los que se entregaron.
     """
-    counted = counted_topics(graded)
+    counted = counted_topics(graded, topics)
     groups = [tuple(own) for own in by_student(graded).values()]
     names = Counter(Student(own).name for own in groups)
     students = [

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from course_lib.grading.check import topic_exercises
 from course_lib.grading.classroom.collection import Entry, Graded, counted_topics
 from course_lib.grading.classroom.moodle import (
     WorksheetError,
@@ -25,6 +26,7 @@ from course_lib.grading.classroom.moodle import (
     write_worksheet,
 )
 from course_lib.grading.classroom.names import clean_name, parse_moodle_name
+from course_lib.grading.classroom.publication import TopicsError, require_clear_topics
 from course_lib.grading.classroom.spreadsheet import plain_cell
 from course_lib.grading.grader import ExerciseResult, SubmissionResult
 from tests.grading.class_zip import make_class, worksheet
@@ -249,25 +251,38 @@ def test_a_notebook_of_another_topic_does_not_lower_the_grade_of_the_others(tmp_
     template = sheet(tmp_path / "h.csv", [(n, f"E{n}", "", "") for n in numbers])
     works = [graded(n, 14) for n in numbers]
     works.append(graded(7, 14, topic="b"))
-    assert counted_topics(works) == {"a": 14}
-    assert counted_topics(works, ["a", "b"]) == {"a": 14, "b": 14}
-    write_worksheet(works, tmp_path / "o.csv", template)
+    write_worksheet(works, tmp_path / "o.csv", template, ["a"])
     saved = read_as_moodle((tmp_path / "o.csv").read_bytes())
     assert {grade for grade, _ in saved.values()} == {10}
     assert "no cuentan" in saved[7][1] and "no cuentan" not in saved[8][1]
     write_worksheet(works, tmp_path / "o.csv", template, ["a", "b"])
     assert read_as_moodle((tmp_path / "o.csv").read_bytes())[8][0] == 5
-    write_grades(works, tmp_path / "g.csv")
+    write_grades(works, tmp_path / "g.csv", ["a"])
     assert read_grades(tmp_path / "g.csv")[0]["b (14, no cuenta)"] == "14"
     assert {row["Porcentaje"] for row in read_grades(tmp_path / "g.csv")} == {"100"}
-    write_grades(works, tmp_path / "g.csv", ["nadie lo entregó"])
-    assert {row["Total"] for row in read_grades(tmp_path / "g.csv")} == {""}
 
 
-@pytest.mark.parametrize("topics, counted", [("aabb", "ab"), ("abc", "abc"), ("aab", "a")])
-def test_the_topics_of_half_the_class_count(topics, counted):
-    works = [graded(7 + i, 3, topic=topic) for i, topic in enumerate(topics)]
-    assert "".join(counted_topics(works)) == counted
+@pytest.mark.parametrize("easy", range(1, 6))
+def test_what_a_class_delivers_besides_never_changes_what_is_asked(easy):
+    """Ni uno ni toda la clase: con un cuaderno de más, el máximo es el de los temas pedidos."""
+    works = [graded(7 + i, 3) for i in range(5)]
+    works += [graded(7 + i, 14, topic="b") for i in range(easy)]
+    assert counted_topics(works, ["a"]) == {"a": 14}
+    assert counted_topics(works) == {"a": 14, "b": 14}, "sin decir cuáles, no se elige"
+    with pytest.raises(TopicsError, match=rf"a \(5 estudiantes\), b \({easy} estudiante"):
+        require_clear_topics(works)
+    require_clear_topics(works, ["a"])
+    require_clear_topics(works[:5])
+
+
+def test_a_topic_that_nobody_delivered_counts_if_it_is_asked(tmp_path):
+    worth = sum(exercise.points for exercise in topic_exercises("attention"))
+    works = [graded(7, 7)]
+    assert counted_topics(works, ["attention", "a"]) == {"a": 14, "attention": worth}
+    write_grades(works, tmp_path / "g.csv", ["a", "attention"])
+    (row,) = read_grades(tmp_path / "g.csv")
+    assert (row["Total"], row["Máximo"]) == ("7", str(14 + worth))
+    assert row[f"attention ({worth})"] == ""
 
 
 def test_a_team_is_found_by_its_name_and_never_by_its_number(tmp_path):
