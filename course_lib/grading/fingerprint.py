@@ -1,17 +1,21 @@
 """De qué depende ejecutar un cuaderno, además de su texto.
 
-Lo usan `course regenerate` y la caché del libro: las versiones fijadas en `requirements.txt` y los
-módulos de `course_lib` que el código importa, directamente o no. Tocar otro módulo no vuelve a
-ejecutar nada.
+Son los módulos de `course_lib` que el código importa, directamente o no, y las versiones de los
+demás paquetes. Tocar otro módulo no vuelve a ejecutar nada. `course regenerate` y la caché del
+libro miran las versiones fijadas en `requirements.txt`: lo que guardan vale en toda máquina. Quien
+califica mira las instaladas, que son con las que se calificó.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
+import platform
 import re
 from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +27,37 @@ PACKAGE = "course_lib"
 LOCK_FILE = "requirements.txt"
 
 
-def library_fingerprint(modules: Iterable[str], near: Path) -> str:
-    """Resume los módulos alcanzados desde unos dados, y las versiones fijadas.
+def library_fingerprint(modules: Iterable[str], near: Path | None) -> str:
+    """Resume los módulos alcanzados desde unos dados, y las versiones de los demás paquetes.
 
     Argumentos:
         modules: nombres completos de módulos de `course_lib`.
         near: un archivo o carpeta del proyecto; `requirements.txt` se busca de ahí hacia arriba.
+            None, las versiones instaladas.
     """
-    parts = [_lock_text(near)]
+    parts = [installed_versions() if near is None else _lock_text(near)]
     for path in module_files(reachable_modules(modules)):
         relative = path.relative_to(_package_folder()).as_posix()
         parts += [relative, _file_text(path)]
     return _digest(parts)
+
+
+def installed_versions() -> str:
+    """Da la versión de Python y la instalada de cada paquete que la biblioteca necesita."""
+    names = (re.match(r"[\w.-]+", text)[0] for text in _requirements())
+    found = {"python": platform.python_version()}
+    for name in sorted(names):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return "\n".join(f"{name}=={version}" for name, version in found.items())
+
+
+def _requirements() -> list[str]:
+    """Lo que la biblioteca declara, sin sus extras; lo esencial, si no está instalada."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        declared = metadata.requires(PACKAGE) or []
+        return [text for text in declared if "extra ==" not in text] + ["ipython"]
+    return ["einops", "ipython", "matplotlib", "numpy", "safetensors", "torch"]
 
 
 def code_cells(notebook: Any) -> list[Any]:

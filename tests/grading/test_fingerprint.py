@@ -3,10 +3,16 @@
 import json
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 
-from course_lib.grading.fingerprint import imported_modules, library_fingerprint, module_files
+from course_lib.grading.fingerprint import (
+    imported_modules,
+    installed_versions,
+    library_fingerprint,
+    module_files,
+)
 
 MODULES = {"course_lib.primitives.softmax"}
 
@@ -24,6 +30,24 @@ def test_it_depends_on_the_modules_and_the_locked_versions(lock):
     assert library_fingerprint(MODULES | {"course_lib.devices"}, page) != before
     lock.write_text("torch==2.13.1\n")
     assert library_fingerprint(MODULES, page) != before
+
+
+def test_what_was_graded_depends_on_the_installed_versions(monkeypatch):
+    before = library_fingerprint(MODULES, None)
+    told = installed_versions()
+    assert {"python", "torch", "numpy", "ipython"} <= {x.split("==")[0] for x in told.split("\n")}
+    assert f"torch=={metadata.version('torch')}" in told
+    read = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda n: "9.9" if n == "torch" else read(n))
+    assert library_fingerprint(MODULES, None) != before, "con otra torch vale otra cosa"
+
+
+def test_the_essential_versions_are_known_without_installing_the_library(monkeypatch):
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "requires", absent)
+    assert "\nnumpy==" in installed_versions() and "\ntorch==" in installed_versions()
 
 
 def test_it_is_the_same_with_other_line_endings(lock):

@@ -22,8 +22,8 @@ from course_lib.grading.submission import exercises_folder, read_submission, top
 from course_lib.grading.wire import clean
 
 OTHER_VERSION = (
-    "el proceso que califica tiene otra versión del curso, o cambió mientras se calificaba: deja "
-    "la misma en todas las máquinas, reinicia sus procesos y repite la orden"
+    "el proceso que califica tiene otra versión del curso o de sus paquetes, o cambió mientras se "
+    "calificaba: deja las mismas en todas las máquinas, reinicia sus procesos y repite la orden"
 )
 
 
@@ -143,7 +143,7 @@ def _own_version() -> str:
 
 
 def course_version(topic: str | None = None) -> str:
-    """Resume lo que decide una calificación: el motor, los ejercicios y lo que se da con ellos.
+    """Resume lo que decide una calificación: el motor, los ejercicios, lo que se da y los paquetes.
 
     Argumentos:
         topic: un tema; si falta, todos.
@@ -153,5 +153,5 @@ def course_version(topic: str | None = None) -> str:
     checks = [f"course_lib.checks.{name}" for name in topics]
     tools = topic_sheet(topic).tools if topic else frozenset()
     cells = [read_submission(exercises_folder() / f"{name}.ipynb").cells for name in topics]
-    library = library_fingerprint([*engine, *checks, *tools], exercises_folder())
+    library = library_fingerprint([*engine, *checks, *tools], None)
     return hashlib.sha256(json.dumps([library, topics, cells]).encode()).hexdigest()
