@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
@@ -39,6 +40,11 @@ __all__ = [
 
 MAX_ATTEMPTS = 3
 _LOOK_EVERY = 10.0
+_SLACK = 180.0  # segundos, además de los de la entrega, para empezar y para ir despacio
+_STUCK = (
+    "el proceso que la calificaba dejó de contestar y se terminó: repite la orden; si vuelve a "
+    "pasar, el problema es del curso"
+)
 
 Lane = ProcessLane | ClusterLane
 
@@ -127,6 +133,7 @@ def _run(
 ) -> Iterator[tuple[Entry, SubmissionResult]]:
     """Reparte las entregas y da cada resultado en cuanto se tiene."""
     running: dict[Future, tuple[Lane, Entry]] = {}
+    watchdog = _Watchdog(order.limits)
     suspects: deque[Entry] = deque()
     losses: Counter[str] = Counter()
     while waiting or suspects or running:
@@ -134,12 +141,16 @@ def _run(
             waiting.append(suspects.popleft())  # sola, para que no cargue con culpa ajena
         _fill(waiting, lanes, running, order)
         done, _ = wait(running, timeout=_LOOK_EVERY, return_when=FIRST_COMPLETED)
+        watchdog.look(running)
         if not done:
             for lane in lanes:
                 lane.check()
         for future in done:
             lane, entry = running.pop(future)
             result = _result_of(future, lane)
+            if result is None and watchdog.stopped(future):
+                lane.renew()
+                result = failed(_STUCK)
             if result is None:
                 lane.renew()
                 losses[entry.key] += 1
@@ -150,6 +161,33 @@ def _run(
                     f"el proceso que la calificaba murió {MAX_ATTEMPTS} veces; no se intenta más"
                 )
             yield entry, result
+
+
+class _Watchdog:
+    """Termina el carril que no acaba una entrega en mucho más del tiempo que ella tiene.
+
+    El rato en que este proceso no miró, porque lo detuvieron con Ctrl-Z, no cuenta para nadie.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.patience = limits.wall_seconds + limits.cell_seconds + _SLACK
+        self._spent: dict[Future, float] = {}
+        self._stopped: set[Future] = set()
+        self._looked = time.monotonic()
+
+    def look(self, running: dict[Future, tuple[Lane, Entry]]) -> None:
+        """Suma el tiempo desde la última mirada, y termina lo que pasa del plazo."""
+        passed = min(time.monotonic() - self._looked, 2 * _LOOK_EVERY)
+        self._looked = time.monotonic()
+        self._spent = {future: self._spent.get(future, 0.0) + passed for future in running}
+        for future, (lane, _) in running.items():
+            if lane.can_stop and self._spent[future] > self.patience and not future.done():
+                self._stopped.add(future)
+                lane.stop()
+
+    def stopped(self, future: Future) -> bool:
+        """Dice si esa tarea se perdió porque aquí se terminó su carril."""
+        return future in self._stopped
 
 
 def _fill(waiting: deque, lanes: list[Lane], running: dict, order: Order) -> None:
@@ -167,9 +205,6 @@ def _result_of(future: Future, lane: Lane) -> SubmissionResult | None:
     except lane.lost:
         return None
     except CancelledError:
-        raise ClusterLostError(
-            "El grupo de máquinas dejó de contestar. Lo calificado está guardado: cuando vuelva, "
-            "repite la orden y sigue donde quedó."
-        ) from None
+        raise ClusterLostError from None
     except Exception as error:  # Dask no pudo ejecutar la tarea
         return failed(f"{type(error).__name__}: {error}")

@@ -32,11 +32,21 @@ _PATIENCE = 120.0  # segundos que se espera a un grupo que se quedó sin proceso
 class ClusterLostError(ClassRunError):
     """El grupo de máquinas dejó de contestar a mitad; lo calificado está guardado."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            "El grupo de máquinas se quedó sin procesos o dejó de contestar. Lo calificado está "
+            "guardado: cuando vuelva, repite la orden y sigue donde quedó."
+        )
+
 
 class ProcessLane:
-    """Un proceso de esta computadora, que termina con el que lo creó."""
+    """Un proceso de esta computadora, que termina con el que lo creó.
+
+    Su interior ya limita cada entrega; por si él mismo se detiene, quien lo creó puede matarlo.
+    """
 
     capacity = 1
+    can_stop = True
     lost: tuple[type[Exception], ...] = (BrokenExecutor,)
 
     def __init__(self) -> None:
@@ -44,7 +54,7 @@ class ProcessLane:
 
     def _open(self) -> None:
         context = multiprocessing.get_context("spawn")
-        theirs, self._alive = context.Pipe(duplex=False)
+        self._alive, theirs = context.Pipe()
         self._executor = ProcessPoolExecutor(1, context, _begin_process, (theirs,))
 
     def submit(self, task: Callable, *arguments: Any) -> Future:
@@ -58,6 +68,12 @@ class ProcessLane:
     def _submit(self, task: Callable, *arguments: Any) -> Future:
         with _interruptions_held():  # interrumpe quien lo creó, no la terminal
             return self._executor.submit(task, *arguments)
+
+    def stop(self) -> None:
+        """Mata el proceso, aunque esté detenido: lo que hacía se pierde, y se dice."""
+        if self._alive.poll():
+            with contextlib.suppress(EOFError, OSError):
+                os.kill(int(self._alive.recv_bytes(32)), signal.SIGKILL)
 
     def renew(self) -> None:
         """Sustituye un proceso que murió."""
@@ -86,6 +102,7 @@ def _begin_process(alive: Connection) -> None:
     """Prepara un proceso que califica."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
+    alive.send_bytes(str(os.getpid()).encode())
     threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
 
 
@@ -106,10 +123,14 @@ class ClusterLane:
         address: la dirección de su planificador (`tcp://…`).
         sandboxed: si todas deben poder construir una caja.
 
+    A una máquina detenida la descarta su planificador (`worker-ttl`), y encarga lo suyo a otra.
+
     Errores:
         ClassRunError: falta `distributed`, o el grupo no contesta o no tiene procesos.
         SandboxError: alguna máquina no puede construir una caja.
     """
+
+    can_stop = False
 
     def __init__(self, address: str, *, sandboxed: bool = True) -> None:
         distributed = _distributed()
@@ -161,10 +182,7 @@ class ClusterLane:
             if self._client.status == "running" and self._client.nthreads():
                 self._seen = time.monotonic()
         if time.monotonic() - self._seen > _PATIENCE:
-            raise ClusterLostError(
-                "El grupo de máquinas se quedó sin procesos o dejó de contestar. Lo calificado "
-                "está guardado: cuando vuelva, repite la orden y sigue donde quedó."
-            )
+            raise ClusterLostError
 
     def close(self) -> None:
         """Deja el grupo como estaba: sin tareas nuestras y sin calificadores calientes."""

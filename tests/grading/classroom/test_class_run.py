@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -31,7 +31,7 @@ from course_lib.grading.classroom.task import (
     result_from_data,
 )
 from course_lib.grading.grader import SubmissionResult
-from course_lib.grading.sandbox import SandboxError
+from course_lib.grading.sandbox import Limits, SandboxError
 from course_lib.grading.worker import _end_boxes
 from tests.grading.hostile.cases import HARD, IMPORTS, SOFT, TIES, notebook
 
@@ -85,6 +85,8 @@ def quick_task(data, order):
         log.write(f"{data.decode()}\n")
     if data.startswith(b"deadly"):
         os.kill(os.getpid(), signal.SIGKILL)
+    if data.startswith(b"frozen"):
+        os.kill(os.getpid(), signal.SIGSTOP)
     if data.startswith(b"weak") and Path(os.environ["TASK_LOG"]).read_text().count("weak") < 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return SubmissionResult("graded", topic="attention").as_data()
@@ -160,6 +162,8 @@ def test_what_decides_a_result_is_in_its_digest(out, monkeypatch, quick, threads
     grade(found, out)
     assert quick() == ["a"]
     grade(found, out, topic="attention")
+    assert quick() == ["a"], "decir después el tema que se reconoció no repite nada"
+    grade(found, out, topic="bert")
     assert quick() == ["a"] * 2, "con otro tema se califica otra vez"
     monkeypatch.setattr(class_folder, "course_version", lambda topic=None: "otra")
     grade(found, out, topic="attention")
@@ -234,6 +238,52 @@ def test_a_submission_that_takes_down_its_grader_is_not_graded_and_the_others_ar
     assert {results[n].status for n in names if n != "deadly"} == {"graded"}
     assert quick() == ["a", "b", "c", *["deadly"] * 3, *["weak"] * 2], "solo se repite lo perdido"
     assert seen == [0, 1, 2, 3, 4, 5], "cada una cuenta una vez"
+
+
+def test_a_frozen_grader_is_ended_and_the_others_go_on(out, quick, monkeypatch):
+    """Un proceso detenido no muere ni contesta: solo se ve desde fuera."""
+    monkeypatch.setattr(class_run, "_LOOK_EVERY", 0.2)
+    look = class_run._Watchdog.look
+
+    def impatient(self, running):  # en cuanto hay uno detenido, su plazo ya pasó
+        children = psutil.Process().children()
+        frozen = any(p.status() == psutil.STATUS_STOPPED for p in children)
+        self.patience = 0.0 if frozen else 900.0
+        look(self, running)
+
+    monkeypatch.setattr(class_run._Watchdog, "look", impatient)
+    before = set(psutil.Process().children(recursive=True))
+    graded, seen = grade([entry(n, n.encode()) for n in ("frozen", "a", "b")], out, workers=1)
+    assert [one.result.status for one in graded] == ["failed", "graded", "graded"]
+    assert "dejó de contestar" in graded[0].result.message and seen == [0, 1, 2, 3]
+    assert quick() == ["a", "b", "frozen"], "no se intenta otra vez lo que cuelga un carril"
+    left = set(psutil.Process().children(recursive=True)) - before
+    assert not [p for p in left if "spawn_main" in " ".join(p.cmdline())], "queda el detenido"
+
+
+class DeafLane(lanes.ProcessLane):
+    """Un carril sin proceso que anota cuándo lo terminan."""
+
+    def __init__(self):
+        self.stopped = []
+
+    def stop(self):
+        self.stopped.append(time.monotonic())
+
+
+def test_while_nobody_looked_no_deadline_passed(monkeypatch):
+    now, lane, works = [0.0], DeafLane(), entries(1)
+    monkeypatch.setattr(class_run.time, "monotonic", lambda: now[0])
+    watchdog, future = class_run._Watchdog(Limits()), Future()
+    now[0] += 100_000.0  # Ctrl-Z, y toda la noche
+    watchdog.look({future: (lane, works[0])})
+    assert not lane.stopped and not watchdog.stopped(future)
+    while not lane.stopped:
+        now[0] += class_run._LOOK_EVERY
+        watchdog.look({future: (lane, works[0])})
+    assert watchdog.stopped(future)
+    limits = Limits()
+    assert now[0] - 100_000.0 > limits.wall_seconds + limits.cell_seconds
 
 
 def test_what_could_not_be_graded_is_tried_again(out, quick, threads):
