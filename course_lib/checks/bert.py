@@ -4,6 +4,7 @@ Las referencias de los que tratan de datos y pérdidas se escriben con PyTorch: 
 `data` ni `training`. Una prueba las compara con lo que hace la biblioteca.
 """
 
+import itertools
 import math
 
 import torch
@@ -1184,7 +1185,7 @@ CHOOSE = Exercise(
             "order_as_rank",
             _order_as_rank,
             "argsort no da el puesto de cada uno, sino quién está en cada puesto: comparas el "
-            "número equivocado. (El puesto es el argsort del argsort)",
+            "número equivocado. Para saber el puesto hay que ordenar otra vez",
         ),
         Misconception(
             "of_the_whole_batch",
@@ -2026,7 +2027,7 @@ def _reader(E, S):
     return read
 
 
-def _options_call(student, E, S, token_ids, segment_ids, W, b, w):
+def _options_call(student, token_ids, segment_ids, W, b, w, E, S):
     return direct_call(student, _reader(E, S), token_ids, segment_ids, W, b, w)
 
 
@@ -2036,9 +2037,8 @@ def _options_cases(rng):
         tokens = _integers(rng, 0, 14, batch, choices, t)
         segments = (torch.arange(t) >= _integers(rng, 2, t - 2, batch, choices, 1)).long()
         tables = _randn(rng, 15, d), _randn(rng, 2, d)
-        cases.append(
-            (*tables, tokens, segments, _matrix(rng, d, d), _randn(rng, d), 3 * _randn(rng, d))
-        )
+        head = _matrix(rng, d, d), _randn(rng, d), 3 * _randn(rng, d)
+        cases.append((tokens, segments, *head, *tables))
     return cases
 
 
@@ -2656,6 +2656,17 @@ def _labels_call(student, pieces, tags):
     return {where: direct_call(student, pieces, tags)}
 
 
+def _by_number(tags):
+    """La etiqueta que sigue, con un número de palabra que avanza."""
+    word = itertools.count()
+    return lambda: tags[next(word)]
+
+
+def _by_iterator(tags):
+    waiting = iter(tags)
+    return lambda: next(waiting)
+
+
 def _labels_with(
     *,
     special=lambda piece: piece in SPECIAL,
@@ -2664,18 +2675,19 @@ def _labels_with(
     at_piece=lambda tag: IGNORED,
     ignored=IGNORED,
     zero=0,
+    take=_by_number,
 ):
     """Otra manera de poner las etiquetas, trozo a trozo."""
 
     def implementation(pieces, tags):
-        waiting, tag, labels = list(tags), 0, []
+        following, tag, labels = take(tags), 0, []
         for piece in pieces:
             if special(piece):
                 labels.append(at_special(tag))
             elif continues(piece):
                 labels.append(at_piece(tag))
             else:
-                tag = waiting.pop(0)
+                tag = following()
                 labels.append(tag or zero)
         return [ignored if label == IGNORED else label for label in labels]
 
@@ -2819,11 +2831,25 @@ TAGS = Exercise(
             raises=IndexError,
         ),
         Misconception(
+            "padding_not_special_with_next",
+            _labels_with(special=lambda piece: piece in ("[CLS]", "[SEP]"), take=_by_iterator),
+            "pides con `next` más etiquetas de las que hay, y es en las listas con relleno: el "
+            "relleno tampoco es de ninguna palabra",
+            raises=StopIteration,
+        ),
+        Misconception(
             "every_piece_takes_one",
             _labels_with(continues=lambda piece: False),
             "se te acaban las etiquetas: hay una por palabra. ¿Qué otros tokens las están "
             "gastando?",
             raises=IndexError,
+        ),
+        Misconception(
+            "every_piece_takes_one_with_next",
+            _labels_with(continues=lambda piece: False, take=_by_iterator),
+            "pides con `next` más etiquetas de las que hay, y hay una por palabra: ¿qué otros "
+            "tokens las están gastando?",
+            raises=StopIteration,
         ),
         Misconception(
             "not_skipping_class",

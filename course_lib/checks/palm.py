@@ -1867,7 +1867,7 @@ def _write(model, prompt, max_new_tokens):
     return torch.cat(written, 1)
 
 
-def _write_call(student, table, prompt, max_new_tokens):
+def _write_call(student, prompt, max_new_tokens, table):
     """Construye un modelo de una tabla, y cuenta las columnas que se le hacen leer.
 
     La puntuación de un token suma lo que opina cada token leído, según cuál es y a qué distancia,
@@ -1898,9 +1898,9 @@ def _write_cases(rng):
     vocab, farthest = 13, 12
     return [
         (
-            _randn(rng, 2 * farthest + 1, vocab, vocab),
             torch.randint(0, vocab, (batch, t), generator=rng),
             new,
+            _randn(rng, 2 * farthest + 1, vocab, vocab),
         )
         for batch, t, new in ((2, 3, 6), (3, 5, 5), (1, 1, 7), (2, 4, 1))
     ]

@@ -150,14 +150,14 @@ class Reader(nn.Module):
 
 
 def test_the_options_are_scored_as_in_the_library():
-    for E, S, token_ids, segment_ids, W, b, w in cases_of(bert.OPTIONS):
+    for token_ids, segment_ids, W, b, w, E, S in cases_of(bert.OPTIONS):
         model = BertForMultipleChoice(small(d_model=len(W), num_heads=1)).eval()
         model.bert = Reader(bert._reader(E, S), W, b)
         with torch.no_grad():
             model.output.weight.copy_(w[None])
             model.output.bias.fill_(2.0)
             expected = model(token_ids, segment_ids).softmax(-1)
-        found = bert.OPTIONS.call(bert.OPTIONS.reference, E, S, token_ids, segment_ids, W, b, w)
+        found = bert.OPTIONS.call(bert.OPTIONS.reference, token_ids, segment_ids, W, b, w, E, S)
         torch.testing.assert_close(found, expected)
 
 
