@@ -249,6 +249,11 @@ def test_who_might_evade_what_is_watched_is_named_for_a_person(grader, tmp_path)
 MEMORY = """
 kept = []
 def update_top_k(scores, indices, Q, K_chunk, start, k):
+    def best(k):
+        both = torch.cat([scores, Q @ K_chunk.T], 1)
+        rows = torch.arange(start, start + len(K_chunk)).repeat(len(Q), 1)
+        found, place = both.topk(min(k, both.shape[1]))
+        return found, torch.cat([indices, rows], 1).gather(1, place)
     if start == 0:
         kept.clear()
     kept.append(K_chunk)
@@ -257,20 +262,22 @@ def update_top_k(scores, indices, Q, K_chunk, start, k):
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "points"),
     [
-        "(Q @ torch.cat(kept).T).topk(min(k, start + len(K_chunk)))",  # guarda todas las claves
-        "scores, indices",
-        "None",
-        "[scores.tolist(), indices.tolist()]",
-        "torch.zeros(len(Q), 2000, 2000), indices",
-        "object()",
+        ("best(k)", 3),
+        ("best(k + 1 if scores.shape[1] == 0 else k)", 0),  # al final se corrige
+        ("(Q @ torch.cat(kept).T).topk(min(k, start + len(K_chunk)))", 0),  # guarda las claves
+        ("(scores, indices)", 0),
+        ("None", 0),
+        ("[x.tolist() for x in best(k)]", 0),
+        ("(torch.zeros(len(Q), 2000, 2000), indices)", 0),
+        ("object()", 0),
     ],
 )
-def test_what_passes_from_a_chunk_to_the_next_is_what_crosses(answer, grader, tmp_path):
+def test_what_passes_from_a_chunk_to_the_next_is_what_crosses(answer, points, grader, tmp_path):
     code = MEMORY.format(answer=answer)
     result = grader.grade(submit(tmp_path, code), 5, topic="key_value_store")
-    assert by_name(result)["top_k"].points == 0
+    assert by_name(result)["top_k"].points == points
 
 
 PROJECTIONS = {
@@ -290,6 +297,13 @@ def stacked_projection(project, W_q, W_k, W_v):
 def stacked_projection(project, W_q, W_k, W_v):
     X = project(torch.cat([torch.eye(len(W_q)), W_q, W_k, W_v], dim=1))[..., :len(W_q)]
     return X @ W_q, X @ W_k, X @ W_v
+""",
+    "el producto, dos veces": """
+def stacked_projection(project, W_q, W_k, W_v):
+    widths = [W.shape[1] for W in (W_q, W_k, W_v)]
+    stacked = torch.cat([W_q, W_k, W_v], dim=1)
+    Q, K, _ = project(stacked).split(widths, dim=-1)
+    return Q, K, project(stacked).split(widths, dim=-1)[2]
 """,
     "con otro hilo": """
 import threading
