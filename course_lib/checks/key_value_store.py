@@ -512,7 +512,7 @@ STACKED_PROJECTION = Exercise(
             "cuts_first_axis",
             _cut_first_axis,
             "cortas el primer eje del resultado, que es el del lote o el de las posiciones. Las "
-            "tres salidas están una al lado de otra en el último: dilo con dim.",
+            "tres salidas están una al lado de otra en el último eje: dilo al cortar.",
             raises=RuntimeError,
         ),
     ),
