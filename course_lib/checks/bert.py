@@ -1811,27 +1811,14 @@ def _naive(logits, labels):
     return -chance.gather(-1, labels[kept][:, None]).log().mean()
 
 
-def _log_of_softmax(logits, labels):
-    kept = labels != IGNORED
-    chance = logits[kept].softmax(-1).gather(-1, labels[kept][:, None])
-    return -chance.log().mean()
+def _of_the_chance(how):
+    """La media de lo que `how` hace con la probabilidad de cada palabra, con el signo cambiado."""
 
+    def implementation(logits, labels):
+        kept = labels != IGNORED
+        return -how(logits[kept].softmax(-1).gather(-1, labels[kept][:, None])).mean()
 
-def _small_number_added(logits, labels):
-    kept = labels != IGNORED
-    chance = logits[kept].softmax(-1).gather(-1, labels[kept][:, None])
-    return -(chance + 1e-9).log().mean()
-
-
-def _clamped(logits, labels):
-    kept = labels != IGNORED
-    chance = logits[kept].softmax(-1).gather(-1, labels[kept][:, None])
-    return -chance.clamp(min=1e-12).log().mean()
-
-
-def _probability(logits, labels):
-    kept = labels != IGNORED
-    return -logits[kept].softmax(-1).gather(-1, labels[kept][:, None]).mean()
+    return implementation
 
 
 def _log_of_the_mean(logits, labels):
@@ -1843,10 +1830,6 @@ def _log_of_the_mean(logits, labels):
 def _negative_logit(logits, labels):
     kept = labels != IGNORED
     return -logits[kept].gather(-1, labels[kept][:, None]).mean()
-
-
-def _softmax_twice(logits, labels):
-    return _loss(logits.softmax(-1), labels)
 
 
 MASKED_LOSS = Exercise(
@@ -1946,25 +1929,25 @@ MASKED_LOSS = Exercise(
         ),
         Misconception(
             "log_of_softmax",
-            _log_of_softmax,
+            _of_the_chance(torch.log),
             "la fórmula es buena, pero una probabilidad diminuta se redondea a 0 y su logaritmo es "
             "−∞: hay que calcular el logaritmo sin pasar por ella",
         ),
         Misconception(
             "small_number_added",
-            _small_number_added,
+            _of_the_chance(lambda chance: (chance + 1e-9).log()),
             "sumas un número pequeño para que el logaritmo no sea infinito, y cambias la pérdida: "
             "hay una manera exacta",
         ),
         Misconception(
             "clamped",
-            _clamped,
+            _of_the_chance(lambda chance: chance.clamp(min=1e-12).log()),
             "retocas las probabilidades diminutas, con un mínimo o un sumando, para que el "
             "logaritmo no sea infinito, y cambias la pérdida: hay una manera exacta",
         ),
         Misconception(
             "probability",
-            _probability,
+            _of_the_chance(lambda chance: chance),
             "promedias la probabilidad: falta el logaritmo",
         ),
         Misconception(
@@ -1979,7 +1962,7 @@ MASKED_LOSS = Exercise(
         ),
         Misconception(
             "softmax_twice",
-            _softmax_twice,
+            lambda logits, labels: _loss(logits.softmax(-1), labels),
             "aplicas la softmax dos veces: cross_entropy ya la trae dentro",
         ),
         Misconception(
@@ -2361,9 +2344,8 @@ def _end_then_start(start, end, candidates, longest):
 
 def _filled_with_zeros(start, end, candidates, longest):
     total, i, j, inside = _pairs(start, end, candidates, longest)
-    flat = (total * _right(i, j, inside, longest, candidates)).flatten(1).argmax(-1)
-    t = total.shape[-1]
-    return torch.stack((flat // t, flat % t), -1)
+    total = total * _right(i, j, inside, longest, candidates)
+    return _best(total, torch.ones_like(total, dtype=torch.bool))
 
 
 def _zeros_outside_the_text(start, end, candidates, longest):

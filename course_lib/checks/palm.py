@@ -640,9 +640,16 @@ LAYOUT = Exercise(
 
 
 def _multi_query(X, W_q, W_k, W_v, W_h, num_heads):
-    Q = (X @ W_q).unflatten(-1, (num_heads, -1)).transpose(1, 2)
     K, V = ((X @ W)[:, None] for W in (W_k, W_v))
-    return attention(Q, K, V, causal=True).transpose(1, 2).flatten(2) @ W_h
+    return _joined(attention(_by_heads(X @ W_q, num_heads), K, V, causal=True)) @ W_h
+
+
+def _by_heads(X, num_heads):
+    return X.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def _joined(H):
+    return H.transpose(1, 2).flatten(2)
 
 
 def _multi_query_call(student, X, W_q, W_k, W_v, W_h, num_heads):
@@ -664,10 +671,6 @@ def _multi_query_cases(rng):
     ]
 
 
-def _by_heads(X, num_heads):
-    return X.unflatten(-1, (num_heads, -1)).transpose(1, 2)
-
-
 def _weights(Q, K, beta=None, mask=None):
     beta = K.shape[-1] ** -0.5 if beta is None else beta
     mask = causal_mask(Q.shape[-2]) if mask is None else mask
@@ -677,15 +680,14 @@ def _weights(Q, K, beta=None, mask=None):
 def _multi_query_with(
     weights=_weights,
     split=_by_heads,
-    join=lambda H: H.transpose(1, 2).flatten(2),
-    mix=lambda A, V: A @ V,
+    join=_joined,
     values=lambda K, V: V,
 ):
     """Otra manera de atender con claves y valores compartidos."""
 
     def implementation(X, W_q, W_k, W_v, W_h, num_heads):
         Q, K, V = split(X @ W_q, num_heads), (X @ W_k)[:, None], (X @ W_v)[:, None]
-        return join(mix(weights(Q, K), values(K, V))) @ W_h
+        return join(weights(Q, K) @ values(K, V)) @ W_h
 
     return implementation
 
@@ -732,16 +734,14 @@ def _mask_of(change):
     return lambda Q, K: _weights(Q, K, mask=change(causal_mask(Q.shape[-2])))
 
 
-def _scaled_by_the_model(X, W_q, W_k, W_v, W_h, num_heads):
-    beta = X.shape[-1] ** -0.5
-    weights = _multi_query_with(lambda Q, K: _weights(Q, K, beta=beta))
-    return weights(X, W_q, W_k, W_v, W_h, num_heads)
+def _scaled_by(axis):
+    """Escala con otro ancho: el de ese eje de W_q, que va del modelo a todas las cabezas."""
 
+    def implementation(X, W_q, *rest):
+        beta = W_q.shape[axis] ** -0.5
+        return _multi_query_with(lambda Q, K: _weights(Q, K, beta=beta))(X, W_q, *rest)
 
-def _scaled_by_the_heads(X, W_q, W_k, W_v, W_h, num_heads):
-    beta = W_q.shape[1] ** -0.5
-    weights = _multi_query_with(lambda Q, K: _weights(Q, K, beta=beta))
-    return weights(X, W_q, W_k, W_v, W_h, num_heads)
+    return implementation
 
 
 def _heads_not_joined(X, W_q, W_k, W_v, W_h, num_heads):
@@ -750,14 +750,13 @@ def _heads_not_joined(X, W_q, W_k, W_v, W_h, num_heads):
     return H.sum(1) @ W_h[: W_k.shape[1]]
 
 
-def _with_the_library(Q=lambda Q: Q, K=lambda K: K, mask=lambda M: M):
+def _with_the_library(K=lambda K: K, mask=lambda M: M):
     """Con `attention`, que da ceros a la fila que no ve nada."""
 
     def implementation(X, W_q, W_k, W_v, W_h, num_heads):
-        split = Q(_by_heads(X @ W_q, num_heads))
         shared = (K(X @ W) for W in (W_k, W_v))
-        H = attention(split, *shared, mask=mask(causal_mask(X.shape[1])))
-        return H.transpose(1, 2).flatten(2) @ W_h
+        M = mask(causal_mask(X.shape[1]))
+        return _joined(attention(_by_heads(X @ W_q, num_heads), *shared, mask=M)) @ W_h
 
     return implementation
 
@@ -793,13 +792,13 @@ MULTI_QUERY = Exercise(
         ),
         Misconception(
             "scaled_by_the_model",
-            _scaled_by_the_model,
+            _scaled_by(0),
             "escalas con el ancho del modelo: lo que cuenta es el ancho de los vectores que se "
             "multiplican, el de una cabeza",
         ),
         Misconception(
             "scaled_by_the_heads",
-            _scaled_by_the_heads,
+            _scaled_by(1),
             "escalas con el ancho de todas las cabezas juntas; el producto es el de una sola",
         ),
         Misconception(
@@ -1207,10 +1206,6 @@ def _read(X, cache, W_q, W_k, W_v, num_heads):
     V = torch.cat((cache[1], X @ W_v), 1)
     Q = rotary(_by_heads(X @ W_q, num_heads), positions)
     return _joined(attention(Q, K[:, None], V[:, None], causal=True)), (K, V)
-
-
-def _joined(H):
-    return H.transpose(1, 2).flatten(2)
 
 
 def _read_call(student, X, K, V, W_q, W_k, W_v, num_heads):
@@ -1939,24 +1934,16 @@ def _from_zero(start, t, i, t_0):
     return torch.arange(t)
 
 
-def _last_prompt_token_twice(model, prompt, max_new_tokens):
-    _, cache = model(prompt, torch.arange(prompt.shape[1]), None)
-    tokens, start, written = prompt[:, -1:], prompt.shape[1], []
-    for i in range(max_new_tokens):
-        logits, cache = model(tokens, torch.tensor([start + i]), cache)
-        tokens = logits[:, -1:].argmax(-1)
-        written.append(tokens)
-    return torch.cat(written, 1)
+def _last_prompt_token_twice(back):
+    """Lee la indicación y vuelve a leer su último token, `back` lugares antes del que sigue."""
 
+    def implementation(model, prompt, max_new_tokens):
+        start = prompt.shape[1] - back
+        _, cache = model(prompt, torch.arange(prompt.shape[1]), None)
+        logits, cache = model(prompt[:, -1:], torch.tensor([start]), cache)
+        return _continue(model, logits, cache, start + 1, max_new_tokens)
 
-def _last_prompt_token_twice_in_place(model, prompt, max_new_tokens):
-    _, cache = model(prompt, torch.arange(prompt.shape[1]), None)
-    tokens, start, written = prompt[:, -1:], prompt.shape[1] - 1, []
-    for i in range(max_new_tokens):
-        logits, cache = model(tokens, torch.tensor([start + i]), cache)
-        tokens = logits[:, -1:].argmax(-1)
-        written.append(tokens)
-    return torch.cat(written, 1)
+    return implementation
 
 
 def _reads_the_last_one(model, prompt, max_new_tokens):
@@ -2072,13 +2059,13 @@ DECODE_BUG = Exercise(
         ),
         Misconception(
             "last_prompt_token_twice",
-            _last_prompt_token_twice,
+            _last_prompt_token_twice(0),
             "el último token de la indicación se lee dos veces, en dos posiciones: al leerla "
             "entera ya sabes qué sigue",
         ),
         Misconception(
             "last_prompt_token_twice_in_place",
-            _last_prompt_token_twice_in_place,
+            _last_prompt_token_twice(1),
             "el último token de la indicación se lee dos veces, en la misma posición: al leerla "
             "entera ya sabes qué sigue",
         ),
