@@ -190,7 +190,7 @@ def _error_in(cell: Any) -> str:
         if output.output_type == "error":
             if output.ename == "KeyboardInterrupt":
                 return "tardó demasiado y se interrumpió"
-            # Un error de sintaxis añade un archivo que no existe: «(3946676809.py, line 3)».
+            # El texto de un error de sintaxis acaba con un archivo que no existe.
             reason = re.sub(r" \(\d+\.py, line \d+\)$", "", output.evalue)
             return _cut(f"{output.ename}: {reason}", 200).rstrip(": ") + _line_of(output.traceback)
     return ""
@@ -224,7 +224,7 @@ def _broken_cells(notebook: Any, checks: dict[str, _Check], rows: tuple[Verdict,
 
 
 def _lacks(answer: str) -> str:
-    return f"NameError: name '{answer}' is not defined"
+    return f"{NameError.__name__}: name '{answer}' "
 
 
 def _rows(notebook: Any, checks: dict[str, _Check], found: dict[str, dict]) -> list[Verdict]:
