@@ -489,6 +489,13 @@ def _masked_cases(rng: torch.Generator) -> list[tuple]:
             torch.ones(2, 4, dtype=torch.bool),
             0.3,
         ),
+        (  # lo visible puntúa unos −200: tampoco así gana lo oculto
+            draw(2, 3, dtype=torch.float64).abs() + 1,
+            draw(4, 3, dtype=torch.float64) - 60,
+            draw(4, 2, dtype=torch.float64),
+            visible,
+            1.0,
+        ),
     ]
 
 
@@ -639,13 +646,15 @@ def _topk_ties(scores: Tensor, k: int, beta: float) -> Tensor:
 
 def _top_k_cases(rng: torch.Generator) -> list[tuple]:
     tied = torch.tensor([[1.0, 2.0, 2.0, 0.5, 2.0], [3.0, 1.0, 1.0, 1.0, -1.0]])
+    whole = torch.randn(2, 3, 4, generator=rng, dtype=torch.float64)
     return [
         (torch.randn(3, 5, generator=rng), 2, 1.7),
         (tied, 2, 0.6),
         (tied, 1, 0.8),
-        (torch.randn(2, 3, 4, generator=rng, dtype=torch.float64), 4, 0.4),
+        (whole.sort(dim=-1, descending=True).values, 4, 0.4),  # la menor de todas, al final
+        (torch.tensor([[0.5, 0.1, 0.50001, 0.2]]), 1, 0.9),
         (torch.randn(2, 4, 6, generator=rng), 3, 2.2),
-        (torch.randint(0, 3, (3, 40), generator=rng).float(), 9, 0.5),
+        (torch.randint(0, 3, (12, 40), generator=rng).float(), 9, 0.5),
     ]
 
 
