@@ -553,6 +553,9 @@ def _layer(kind, W):
         "ordenada": lambda X: X.sort(dim=0).values,
         "primera": lambda X: X[:1].expand_as(X),
         "doble": lambda X: 2 * X,
+        "última": lambda X: torch.cat((X[:-1], 2 * X[-1:])),
+        "espejo": lambda X: X * torch.tensor([1.0, 2.0, 3.0, 2.0, 1.0]).to(X)[:, None],
+        "girada": lambda X: torch.stack([row.roll(i) for i, row in enumerate(X)]),
         "decimales": lambda X: X * (1 + 1e-6 * torch.arange(len(X)).to(X)[:, None]),
         "redondeo": lambda X: X + 2e-5 * sinusoidal_positions(*X.shape).to(X),
         "casi": lambda X: X + 1e-4 * sinusoidal_positions(*X.shape).to(X),
@@ -569,7 +572,7 @@ def _is_equivariant(f, X, order):
 
 def _equivariance_cases(rng):
     kinds = ("autoatención", "causal", "con posiciones", "media", "acumulada", "ordenada")
-    kinds += ("primera", "doble", "decimales", "redondeo", "casi")
+    kinds += ("primera", "doble", "última", "espejo", "girada", "decimales", "redondeo", "casi")
     cycle = torch.tensor([2, 0, 3, 4, 1])  # no es su propia inversa
     return [(kind, _randn(rng, 5, 4), _randn(rng, 4, 4), cycle) for kind in kinds]
 
