@@ -657,9 +657,10 @@ def _rms_norm(X, gain, eps):
 
 
 def _rms_cases(rng):
+    uneven = torch.tensor([1.0, 0.1, 2.0])[:, None]  # con ε = 0.5, una posición queda por debajo
     return [
         (2 + _randn(rng, 5, 8), _randn(rng, 8), 1e-5),
-        (_randn(rng, 2, 3, 4), 1 + _randn(rng, 4), 0.5),
+        (_randn(rng, 2, 3, 4) * uneven, 1 + _randn(rng, 4), 0.5),
         (_randn(rng, 4, 6, scale=1e-3), _randn(rng, 6), 1e-6),
     ]
 
