@@ -270,11 +270,12 @@ def _halting_cases(rng):
     first, gap = draw(0.3, 0.6, 1), draw(0.991, 0.999, 1)
     n = _whole(rng, 3, 6)  # con el paso n se pasa de 1; con el anterior no se llega a 0.99
     return [
-        (draw(1.02 / n, 1.2 / n, 8), 0.01),
+        (draw(1.02 / n, 1.2 / n, 12), 0.01),
         (exact[_whole(rng, 0, 2)], 0.25),
         (torch.cat((draw(0.991, 0.999, 1), draw(0.2, 0.9, 3))), 0.01),
         (draw(0.02, 0.2, 4), 0.01),
         (torch.cat((first, gap - first, draw(0.2, 0.5, 3))), 0.01),
+        (torch.cat((draw(0.38, 0.46, 2), draw(0.3, 0.5, 2))), 0.25),  # con dos pasos ya basta
     ]
 
 
@@ -364,6 +365,11 @@ HALTING = Exercise(
             "threshold_epsilon",
             lambda p, epsilon: _halting(p, 1 - epsilon),
             "paras en cuanto reúnes ε; el umbral es 1 − ε",
+        ),
+        Misconception(
+            "epsilon_written_by_hand",
+            lambda p, epsilon: _halting(p, 0.01),
+            "escribiste un valor fijo para el umbral: ε llega en epsilon",
         ),
         Misconception(
             "each_alone",
@@ -554,6 +560,7 @@ def _mixture_cases(rng):
     exact = draw(4, 0.3, 0.6)
     exact[:, 1] = torch.tensor([0.5, 0.25, 0.5, 0.25])
     exact[:, 3] = torch.tensor([0.25, 0.5, 0.25, 0.5])
+    exact[:2, 4] = torch.tensor([0.4, 0.42])  # con dos pasos ya basta, y falta para 1
     near = torch.cat((draw(1, 0.991, 0.999), draw(3, 0.3, 0.6)))
     usual = draw(6, 0.15, 0.5)
     usual[:, 0], usual[:, 1] = 0.45, 0.18  # una para en el tercero; otra, en el último
@@ -830,6 +837,7 @@ def _adaptive_cases(rng):
         draw(1, 4, 3, 0.5, -2.5, 2, 0.01),  # nadie llega
         draw(1, 3, 2, 0.0, 0.0, 2, 0.5),  # p = 0.5 en todas: justo 1 − ε
         draw(1, 3, 2, 0.02, 0.08, 3, 0.1),  # dos pasos reúnen más de 1, y menos de 1 + ε
+        draw(1, 3, 2, 0.02, -0.3, 3, 0.25),  # con dos pasos ya basta, y falta para 1
     ]
 
 
@@ -1088,6 +1096,13 @@ ADAPTIVE_LOOP = Exercise(
             "threshold_one",
             _loop_with(lambda total, p, threshold: total + p >= 1),
             "esperas a reunir 1 o más; se para en 1 − ε",
+        ),
+        Misconception(
+            "epsilon_written_by_hand",
+            lambda x, block, halting, max_steps, epsilon: _adaptive(
+                x, block, halting, max_steps, 0.01
+            ),
+            "escribiste un valor fijo para el umbral: ε llega en epsilon",
         ),
         Misconception(
             "one_late",
