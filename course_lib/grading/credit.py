@@ -7,13 +7,11 @@ se cumplan unas propiedades, y ninguna pide que otra falle, mejorar una respuest
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from course_lib.grading.exercise import CREDITED, Exercise, Part
 from course_lib.grading.plain_data import Comparison
-
-if TYPE_CHECKING:
-    from course_lib.grading.check import Outcome
+from course_lib.grading.running import Outcome
 
 _NOTHING = object()
 
@@ -39,14 +37,9 @@ def earned_parts(
         for part in exercise.partial
         if all(
             _holds(exercise, part, outcomes[i], expected[i], gradients and gradients[i])
-            for i in cases_of(part, cases)
+            for i in part.cases_in(cases)
         )
     ]
-
-
-def cases_of(part: Part, cases: list[tuple]) -> list[int]:
-    """Da las posiciones de los casos de una parte."""
-    return [i for i, case in enumerate(cases) if part.cases is None or part.cases(*case)]
 
 
 def _holds(

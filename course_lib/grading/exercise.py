@@ -86,6 +86,10 @@ class Part:
                 f"«{self.label}»: «{self.property}» es de todo el resultado; quita `item`."
             )
 
+    def cases_in(self, cases: list[tuple]) -> list[int]:
+        """Da las posiciones de los casos que son de esta parte."""
+        return [i for i, case in enumerate(cases) if self.cases is None or self.cases(*case)]
+
 
 @dataclass(frozen=True)
 class Exercise:

@@ -21,7 +21,7 @@ from typing import Any
 
 import course_lib
 from course_lib.grading.box_clock import BoxClock
-from course_lib.grading.check import Verdict, check_exercise, topic_exercises
+from course_lib.grading.check import check_exercise, topic_exercises
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.library_view import (
     answers_of,
@@ -41,6 +41,7 @@ from course_lib.grading.submission import (
     read_submission,
     topic_sheet,
 )
+from course_lib.grading.verdict import Verdict
 from course_lib.grading.wire import (
     Channel,
     ConversationError,

@@ -27,8 +27,8 @@ from typing import Any
 
 import torch
 
-from course_lib.grading.check import Failure, RemoteError, describe
 from course_lib.grading.plain_data import Comparison, copy_inputs, plain
+from course_lib.grading.running import Failure, RemoteError, describe
 from course_lib.grading.wire import Channel, ConversationError, ProtocolError, clean, decode, encode
 
 MAX_CALLBACKS = 20_000

@@ -43,9 +43,10 @@ import torch
 import course_lib
 import course_lib.grading
 from course_lib.grading import check as check_module
-from course_lib.grading.check import describe, quiet_and_seeded
+from course_lib.grading import running
 from course_lib.grading.plain_data import plain
 from course_lib.grading.remote import Peer
+from course_lib.grading.running import describe, quiet_and_seeded
 from course_lib.grading.sandbox import Limits, apply_limits, die_with_parent, join
 from course_lib.grading.wire import Channel, ChannelClosedError, encode
 
@@ -207,7 +208,7 @@ def _new_shell() -> Any:
 
 def _show_only(library: str) -> None:
     """Deja importar solo lo que hay en la vista; `check` no hace nada: no es quien califica."""
-    check_module._LIBRARY_FOLDERS += (library,)
+    running.LIBRARY_FOLDERS += (library,)
     course_lib.__path__ = [f"{library}/course_lib"]
     course_lib.grading.__path__ = [f"{library}/course_lib/grading"]
     check_module.check = lambda *args, **kwargs: None

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from unittest import mock
 
-from course_lib.grading import check
-from course_lib.grading.check import Verdict, check_exercise
+from course_lib.grading import check, judging, running
+from course_lib.grading.check import check_exercise
 from course_lib.grading.exercise import Exercise
+from course_lib.grading.verdict import Verdict
 from tests.checks.mutants import Change, changes_of, describe, mutant, pairs_of
 from tests.checks.solutions import Solution
 
@@ -46,16 +47,15 @@ def each_runs_once(exercise: Exercise) -> Iterator[None]:
 
     drawn: dict = {}
 
-    def draw_cases(exercise, seed, draw=check.draw_cases):
+    def draw_cases(exercise, seed, draw=running.draw_cases):
         if seed not in drawn:
             drawn[seed] = draw(exercise, seed)
         return drawn[seed]
 
-    with mock.patch.multiple(
-        check,
-        draw_cases=draw_cases,
-        run_cases=once(check.run_cases),
-        run_gradients=once(check.run_gradients),
+    runs = {name: once(getattr(running, name)) for name in ("run_cases", "run_gradients")}
+    with (
+        mock.patch.multiple(check, draw_cases=draw_cases, **runs),
+        mock.patch.multiple(judging, **runs),
     ):
         yield
 

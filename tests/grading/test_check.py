@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from course_lib.grading import STUB_MESSAGE
-from course_lib.grading.check import check, check_exercise, draw_cases, find_exercise
+from course_lib.grading.check import check, check_exercise, find_exercise
 from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.grading.running import draw_cases
 
 
 def weights(scores, beta):

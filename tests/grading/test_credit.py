@@ -9,10 +9,11 @@ import pytest
 import torch
 
 import course_lib.checks
-from course_lib.grading.check import Outcome, check_exercise, draw_cases, run_cases
+from course_lib.grading.check import check_exercise
 from course_lib.grading.credit import earned_parts
 from course_lib.grading.exercise import Exercise, Misconception, Part
 from course_lib.grading.plain_data import plain, tensors_in
+from course_lib.grading.running import Outcome, draw_cases, run_cases
 
 
 def scaled(x, mask):

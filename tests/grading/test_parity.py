@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from course_lib.grading.check import NOTEBOOK_SEED, check_exercise, draw_cases, run_cases
+from course_lib.grading.check import NOTEBOOK_SEED, check_exercise
 from course_lib.grading.credit import earned_parts
 from course_lib.grading.grader import Grader
+from course_lib.grading.running import draw_cases, run_cases
 from course_lib.grading.self_check import check_notebook
 from course_lib.grading.submission import (
     exercises_folder,

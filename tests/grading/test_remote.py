@@ -9,8 +9,9 @@ import time
 import pytest
 import torch
 
-from course_lib.grading.check import RemoteError, check_exercise, quiet_and_seeded, topic_exercises
+from course_lib.grading.check import check_exercise, topic_exercises
 from course_lib.grading.remote import MAX_CALLBACKS, Peer, RemoteFunction
+from course_lib.grading.running import RemoteError, quiet_and_seeded
 from course_lib.grading.wire import (
     Channel,
     ChannelClosedError,

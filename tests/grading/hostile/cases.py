@@ -148,7 +148,9 @@ torch.Tensor.__eq__ = lambda self, other: True
         WRONG
         + """
 import course_lib.grading.check as module
-module.check_exercise = module.judge = lambda *a, **k: module.Verdict("x", "correct", 9, 9)
+import course_lib.grading.judging as judging
+won = lambda *a, **k: module.Verdict("x", "correct", 9, 9)
+module.check_exercise = module.judge = judging.judge = won
 module.Verdict.points = property(lambda self: 100)
 """,
     ),
