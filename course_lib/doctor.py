@@ -14,7 +14,10 @@ _PROGRAMS = {
     "make": ("los comandos make site y make test", "sudo apt-get install make"),
     "chromium": ("probar el sitio en un navegador", "sudo apt-get install chromium"),
     "hunspell": ("revisar la ortografía", "sudo apt-get install hunspell hunspell-es"),
-    "bwrap": ("calificar entregas en un entorno aislado", "sudo apt-get install bubblewrap"),
+    "bwrap": (
+        "calificar entregas en un entorno aislado",
+        "sudo apt-get install bubblewrap libseccomp2",
+    ),
 }
 _ALIASES = {"chromium": ("chromium", "chromium-browser", "google-chrome", "chrome")}
 _SHOWN = ("torch", "numpy", "matplotlib", "nbclient", "jupytext", "jupyter-book", "sphinx")

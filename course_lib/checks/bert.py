@@ -1574,7 +1574,7 @@ PREDICT = Exercise(
         Misconception(
             "tanh_gelu",
             _predict_with(transform=lambda h, W, b: F.gelu(h @ W + b, approximate="tanh")),
-            "usas la aproximación de GELU con tanh, la del código original; se pide la exacta",
+            "usas la aproximación de GELU con tanh, la del código de Google; se pide la exacta",
         ),
         Misconception(
             "sigmoid_gelu",

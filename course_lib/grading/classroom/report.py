@@ -64,7 +64,6 @@ def class_report(
     graded: Sequence[Graded],
     *,
     topics: Sequence[str] = (),
-    title: str | None = None,
     links: Mapping[str, str] | None = None,
     when: datetime | None = None,
 ) -> str:
@@ -73,7 +72,6 @@ def class_report(
     Argumentos:
         graded: todas las entregas, ya calificadas; puede no haber ninguna.
         topics: los temas que cuentan; si faltan, todos los que se entregaron.
-        title: cómo se llama lo que se calificó, si tiene nombre.
         links: por clave de entrega (`Entry.key`), la ruta de la página de su estudiante, relativa
             a esta y sin codificar.
         when: cuándo se calificó.
@@ -85,7 +83,6 @@ def class_report(
         "class_report.html",
         group=ClassResults(students_of(graded, links or {}, topics)),
         asked=bool(topics),
-        title=title,
         when=when,
         totals_plot=_totals_plot,
         shares_plot=_shares_plot,

@@ -198,8 +198,8 @@ def table_of(page, label):
 
 
 def test_the_class_in_numbers():
-    page = class_report(class_of(30), title="Tarea 1", when=datetime(2026, 11, 22, 6, 10))
-    assert parse(page).h1.get_text() == "Tarea 1"
+    page = class_report(class_of(30), when=datetime(2026, 11, 22, 6, 10))
+    assert parse(page).h1.get_text() == "Calificación de la clase"
     assert "Calificado el 22 de noviembre de 2026, 06:10." in said(page)
     tiles = {d.dt.get_text(): d.dd.get_text() for d in parse(page).select(".tiles > div")}
     assert tiles["Estudiantes"] == tiles["Entregas"] == "30"
@@ -357,7 +357,7 @@ def evil_class(text):
 def pages_with(text):
     people = evil_class(text)
     links = {one.entry.key: f"x{text}.html" for one in people}
-    return feedback_page(people), class_report(people, links=links, title=f"x {text}")
+    return feedback_page(people), class_report(people, links=links)
 
 
 def test_what_could_be_evaded_is_told_to_the_instructor_and_only_to_them():
