@@ -139,9 +139,8 @@ class Channel:
         with selectors.DefaultSelector() as selector:  # `select` falla con descriptores > 1023
             selector.register(self._socket, event)
             while True:
+                self._look()  # también si llega algo enseguida: quien envía byte a byte
                 left = None if self.deadline is None else self.deadline - self.now()
-                if left is not None and left <= 0:
-                    raise DeadlineError
                 pause = left if self._watch is None else min(0.1, 0.1 if left is None else left)
                 if selector.select(pause):
                     return

@@ -5,13 +5,14 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from course_lib.grading import box_clock
+from course_lib.grading import box_clock, wire
 from course_lib.grading.box_clock import BoxClock, Usage, process_cpu, process_waits
 from course_lib.grading.grader import Grader
 from course_lib.grading.sandbox import Limits
@@ -94,6 +95,32 @@ def test_a_deadline_is_in_the_time_of_its_channel():
         with pytest.raises(DeadlineError):
             channel.receive()
         assert now[0] == pytest.approx(3.0)
+
+
+def test_an_answer_that_comes_byte_by_byte_does_not_stop_the_clock(monkeypatch):
+    """Siempre hay algo que leer, así que nunca se agota la espera en que se miraba el reloj."""
+    monkeypatch.setattr(wire, "_LOOK_EVERY", 0.02)
+    ours, theirs = socket.socketpair()
+    ended, limit = threading.Event(), time.monotonic() + 20
+
+    def send():
+        theirs.sendall(b"\0\x20\0\0\0\0\0\0")  # anuncia dos millones de bytes
+        while not ended.wait(0.002) and time.monotonic() < limit:
+            theirs.send(b" ")
+        theirs.close()
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    now = [0.0]
+    channel = Channel(ours, lambda: now.__setitem__(0, now[0] + 1.0), lambda: now[0])
+    channel.deadline = 50.0
+    try:
+        with pytest.raises(DeadlineError):
+            channel.receive()
+    finally:
+        ended.set()
+        sender.join()
+        ours.close()
 
 
 def test_the_kernel_says_what_a_process_used_and_waited():
