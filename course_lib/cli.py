@@ -276,9 +276,8 @@ def _ask_for_topics(error: object, command: list) -> None:
 
     names = list(error.delivered)
     print_error(
-        f"{error} No se escribieron notas. Lo calificado está guardado y no se repite: di cuáles "
-        f"cuentan.\nSi cuenta solo {names[0]}:\n  {line(names[:1])}\nSi cuentan todos:\n"
-        f"  {line(names)}"
+        f"{error} No se escribieron notas. Lo calificado está guardado: di cuáles cuentan.\n"
+        f"Si cuenta solo {names[0]}:\n  {line(names[:1])}\nSi cuentan todos:\n  {line(names)}"
     )
 
 
@@ -319,7 +318,7 @@ def _grade_and_publish(
     with ClassFolder(out) as folder:
         if not sandboxed:
             errors.print(WHAT_IS_LOST, style="bold yellow", markup=False, highlight=False)
-        # Con varios temas se reconoce cada entrega; con uno, todas son de él.
+        # Con varios temas se reconoce cada entrega; con uno, lo que no dice de cuál es, es de él.
         options["topic"] = printed["topics"][0] if len(printed["topics"]) == 1 else None
         graded = _grade_with_progress(entries, folder, errors, sandboxed=sandboxed, **options)
         with errors.status("Escribiendo notas e informes…"):

@@ -222,7 +222,7 @@ class ThreadLane(lanes.ProcessLane):
 
 
 def half_right(content, order):
-    if b"bert" in content and order.topic is None:
+    if b"bert" in content:
         right = ExerciseResult("bert.count", "correct", 9, 9)
         return SubmissionResult("graded", "", "bert", (right,)).as_data()
     if b"bad" in content:
@@ -280,6 +280,8 @@ def test_grade_never_guesses_which_topics_count(fake_grader, monkeypatch, tmp_pa
     monkeypatch.setattr(class_run, "grade_task", half_right)
     done = run(*shlex.split(one)[1:])
     assert done.exit_code == 0 and "cuenta attention (lo que pediste" in done.stdout
+    assert "No cuenta: bert." in done.stdout
+    assert "bert (9, no cuenta)" in (out / "grades.csv").read_text("utf-8-sig")
 
 
 def test_grade_of_one_topic_says_why_it_counts(fake_grader, tmp_path):

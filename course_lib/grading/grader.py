@@ -35,6 +35,7 @@ from course_lib.grading.submission import (
     Sheet,
     Submission,
     SubmissionError,
+    asked_topic,
     defining_cells,
     guess_topic,
     needed_cells,
@@ -112,7 +113,8 @@ def grade_submission(
     Argumentos:
         content: la ruta del cuaderno, o sus bytes.
         seed: semilla de las entradas; no debe poder adivinarse.
-        topic: el tema; si falta, se reconoce por lo que el cuaderno define.
+        topic: el tema, salvo que el cuaderno diga que es de otro (`asked_topic`); si falta, se
+            reconoce por lo que define.
 
     Errores:
         SandboxError: aquí no se puede construir una caja; dice qué instalar.
@@ -182,14 +184,15 @@ class Grader:
         Argumentos:
             content: la ruta del cuaderno, o sus bytes.
             seed: semilla de las entradas; no debe poder adivinarse.
-            topic: el tema; si falta, se reconoce por lo que el cuaderno define.
+            topic: el tema, salvo que el cuaderno diga que es de otro (`asked_topic`); si falta, se
+                reconoce por lo que define.
         """
         start = time.monotonic()
         try:
             submission = read_submission(content)
         except SubmissionError as error:
             return SubmissionResult("unreadable", str(error))
-        topic = topic or guess_topic(submission)
+        topic = asked_topic(submission, topic) if topic else guess_topic(submission)
         if topic is None:
             message = "el cuaderno no define ninguna respuesta de los ejercicios del curso"
             return SubmissionResult("unknown", message)

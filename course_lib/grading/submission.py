@@ -15,7 +15,7 @@ import re
 import stat
 import symtable
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -384,3 +384,17 @@ def guess_topic(submission: Submission, topics: list[str] | None = None) -> str 
         if found > most:
             best, most = topic, found
     return best
+
+
+def asked_topic(submission: Submission, topic: str) -> str:
+    """Dice de qué tema es una entrega cuando se pide uno.
+
+    Es del que se pide, aunque no se le parezca en nada, salvo que compruebe ejercicios de otro y
+    ninguno de este: entonces es de ese otro.
+
+    Argumentos:
+        submission: la entrega.
+        topic: el que se pide.
+    """
+    checks = replace(submission, defined=frozenset())
+    return guess_topic(checks, [topic]) or guess_topic(checks) or topic

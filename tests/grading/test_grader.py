@@ -16,6 +16,7 @@ from course_lib.grading.grader import Grader, grade_submission
 from course_lib.grading.library_view import answers_of, library_modules, without
 from course_lib.grading.sandbox import SandboxError
 from course_lib.grading.submission import (
+    asked_topic,
     exercises_folder,
     guess_topic,
     needed_cells,
@@ -365,6 +366,14 @@ def test_a_long_line_of_nothing_does_not_stop_the_grader(text):
     assert read_submission(json.dumps(notebook([text + "("])).encode()).unusual == ()
 
 
+@pytest.mark.parametrize("magic", ["%matplotlib inline", "%matplotlib widget", "%pylab inline"])
+def test_asking_for_plots_does_not_stop_the_cell(magic, grader, tmp_path):
+    """Es la primera línea de muchos cuadernos; aquí no hay dónde dibujar."""
+    plot = "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()"
+    result = grader.grade(submit(tmp_path, f"{magic}\n{plot}\n{SOFT}", HARD, TIES), 3)
+    assert (result.points, result.broken_cells, result.notes) == (3, (), ())
+
+
 def test_one_call_is_enough(sandbox_here, tmp_path):
     result = grade_submission(
         submit(tmp_path, SOFT, WRONG.replace("soft", "hard"), TIES, CHECKS), 3
@@ -472,6 +481,15 @@ def test_the_topic_is_recognised_even_without_checks(tmp_path):
     path = tmp_path / "x.ipynb"
     path.write_text(json.dumps(solved))
     assert guess_topic(read_submission(path)) == "translator"
+
+
+def test_the_topic_that_is_asked_for_is_not_imposed_on_what_says_it_is_of_another(grader, tmp_path):
+    """Quien entrega dos temas no tiene ceros en uno por el cuaderno del otro."""
+    other = (ROOT / "exercises" / "self_attention.ipynb").read_bytes()
+    assert grader.grade(other, 5, topic="attention").topic == "self_attention"
+    mine, theirs = 'check("attention.soft_argmax", a)', 'check("self_attention.weights", b)'
+    for cells in (["x = 1"], ["def weights(): pass"], [mine], [mine, theirs, "weights = 1"]):
+        assert asked_topic(read_submission(submit(tmp_path, *cells)), "attention") == "attention"
 
 
 def test_only_the_cells_that_matter_are_executed(tmp_path):

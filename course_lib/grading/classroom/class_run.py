@@ -70,7 +70,7 @@ def grade_class(
     Argumentos:
         entries: las entregas, cada una con una clave distinta.
         folder: la carpeta de la clase, donde queda cada resultado en cuanto se tiene.
-        topic: el tema; si falta, se reconoce en cada entrega.
+        topic: el tema, menos de lo que dice que es de otro; si falta, se reconoce en cada entrega.
         workers: procesos de esta computadora; si falta, uno por procesador.
         cluster: dirección de un grupo de Dask, que califica en lugar de esta computadora. Quien
             llega a su planificador puede ejecutar código en él: que esté en una red de confianza.

@@ -34,7 +34,7 @@ class Order:
     Argumentos:
         seed: semilla de las entradas.
         version: la del curso que ordena (`course_version`), que quien califica debe tener.
-        topic: el tema; si falta, se reconoce en cada entrega.
+        topic: el tema, menos de lo que dice que es de otro; si falta, se reconoce en cada entrega.
         sandboxed: si el código ajeno corre en una caja.
         limits: lo que puede gastar cada entrega.
     """
