@@ -200,6 +200,8 @@ def _new_shell() -> Any:
     config.InteractiveShell.colors = "NoColor"
     shell = InteractiveShell(config=config)
     shell.user_ns["In"] = shell.user_ns["Out"] = None
+    # Aquí no hay pantalla: `%matplotlib inline` detendría su celda, con lo que viene después.
+    shell.enable_matplotlib = lambda gui=None: (gui, "agg")
     return shell
 
 
