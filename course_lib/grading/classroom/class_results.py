@@ -58,6 +58,11 @@ class ClassResults:
         return [topic.outline.title for topic in self.topics if topic.name not in self._worth]
 
     @property
+    def several(self) -> bool:
+        """Si el total puede no ser lo mismo que los puntos de un tema."""
+        return max(len(self.topics), len(self._worth)) > 1
+
+    @property
     def delivered(self) -> int:
         return sum(len(student.graded) for student in self.students)
 

@@ -279,7 +279,7 @@ def test_several_topics_add_up_and_a_missing_one_is_not_a_zero_in_its_own_table(
     people.append(replace(typical(), entry=entry("Luis", 2)))
     page = class_report(people)
     assert [h.get_text() for h in parse(page).find_all("h2")][:3] == [
-        "Todos los temas",
+        "El total",
         "Atención",
         "PaLM",
     ]
@@ -287,6 +287,14 @@ def test_several_topics_add_up_and_a_missing_one_is_not_a_zero_in_its_own_table(
     assert rows[0][1:4] == ["Atención, de 9", "PaLM, de 1", "Total, de 10"]
     assert rows[2][:5] == ["Luis", "2", "–", "2", "20"]
     assert "1 estudiante, 1 punto." in said(page)
+
+
+def test_the_total_is_there_with_several_topics_and_is_not_zero_for_who_has_no_grade():
+    people = [typical(), refused(entry("Luis", 2))]
+    rows = table_of(class_report(people, topics=["attention", "palm"]), "Tabla de estudiantes")
+    assert rows[0][1:3] == ["Atención, de 9", "Total, de 28"], "PaLM cuenta y nadie lo entregó"
+    assert rows[1][:4] == ["Ana Pérez", "2", "2", "7"]
+    assert rows[2][:4] == ["Luis", "–", "–", "–"]
 
 
 def test_the_page_adds_up_what_counts_in_the_grade_and_says_what_is_missing():
