@@ -51,6 +51,9 @@ def execute_whole(notebook: Any, folder: Path, *, timeout: int) -> None:
     Errores:
         CellFailedError: el núcleo terminó, o una celda no se deja interrumpir.
     """
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []  # lo guardado de otra vez no es de las que no lleguen a ejecutarse
     _run(notebook, folder, timeout, reproducible=False, allow_errors=True)
 
 

@@ -98,6 +98,20 @@ def test_a_kernel_that_ends_is_told_with_the_cell(tmp_path):
     assert told.endswith("las siguientes no se ejecutaron")
 
 
+def test_a_stored_verdict_is_not_that_of_a_cell_that_did_not_run(tmp_path):
+    stored = Verdict("attention.columns", "correct", 1, 1)
+    data, metadata = stored._repr_mimebundle_()
+    output = nbformat.v4.new_output("display_data", data, metadata=metadata)
+    ends = nbformat.v4.new_code_cell("import os\nos._exit(1)")
+    checks = nbformat.v4.new_code_cell('check("attention.columns", columns)', outputs=[output])
+    path = tmp_path / "stored.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[ends, checks]), path)
+    report = check_notebook(path)
+    row = next(row for row in report.rows if row.exercise == stored.exercise)
+    assert (row.status, row.message) == ("missing", "su celda de comprobación no se ejecutó")
+    assert report.points == 0
+
+
 # Lo que se ve en la terminal
 
 LONG = "los valores no son los esperados, con entradas de forma (2, 3) y (3, 4), y una más larga"
