@@ -272,7 +272,7 @@ def test_grade_never_guesses_which_topics_count(fake_grader, monkeypatch, tmp_pa
     monkeypatch.setattr(class_run, "grade_task", never)
     done = run(*shlex.split(both)[1:], "--site", "https://example.org/curso/")
     assert done.exit_code == 0, done.output
-    assert "cuenta attention, bert (lo que pediste con --topic)" in done.stdout
+    assert "cuentan attention, bert (lo que pediste con --topic)" in done.stdout
     header, row = (out / "grades.csv").read_text("utf-8-sig").splitlines()[:2]
     assert "attention (2)" in header and row.split(",")[3:5] == ["1", "11"]
     pages = "".join(p.read_text() for p in (out / "feedback").glob("*.html"))

@@ -5,7 +5,7 @@ Todo se escribe de nuevo cada vez, a partir de los resultados, en la carpeta de 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -125,5 +125,9 @@ def _why_counted(graded: Sequence[Graded], topics: Sequence[str]) -> str:
         return ""
     why = "lo que pediste con --topic" if topics else "es el único tema que se entregó"
     extra = [topic for topic in delivered_topics(graded) if topic not in counted]
-    tail = f" No cuenta: {', '.join(extra)}." if extra else ""
-    return f"Para la nota cuenta {', '.join(counted)} ({why}).{tail}"
+    tail = f" No {_count(extra)}: {', '.join(extra)}." if extra else ""
+    return f"Para la nota {_count(counted)} {', '.join(counted)} ({why}).{tail}"
+
+
+def _count(topics: Collection[str]) -> str:
+    return "cuenta" if len(topics) == 1 else "cuentan"
