@@ -37,6 +37,10 @@ def why_unavailable() -> str:
             "Falta libseccomp, que limita lo que el código ajeno pide al núcleo: sudo apt-get "
             "install libseccomp2, y pip install pyseccomp."
         )
+    try:
+        _rules()
+    except (OSError, RuntimeError) as error:
+        return f"libseccomp no conoce alguna llamada que hay que impedir ({error}): actualízala."
     return ""
 
 
@@ -46,6 +50,10 @@ def restrict() -> None:
     Errores:
         OSError: el núcleo no admite filtros.
     """
+    _rules().load()
+
+
+def _rules() -> pyseccomp.SyscallFilter:
     rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     rules.set_attr(pyseccomp.Attr.ACT_BADARCH, pyseccomp.ERRNO(errno.ENOSYS))
     for name in _REFUSED:
@@ -63,4 +71,4 @@ def restrict() -> None:
     ]
     for family in others:
         rules.add_rule(pyseccomp.ERRNO(errno.EAFNOSUPPORT), "socket", family)
-    rules.load()
+    return rules

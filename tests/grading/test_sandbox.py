@@ -164,6 +164,11 @@ def test_without_libseccomp_it_says_what_is_missing(monkeypatch):
     assert "libseccomp2" in why_unavailable()
 
 
+def test_with_an_old_libseccomp_it_says_to_update_it(monkeypatch):
+    monkeypatch.setattr(sandbox.syscalls, "_REFUSED", ("a_call_of_the_future",))
+    assert "actualízala" in why_unavailable()
+
+
 def test_a_box_that_cannot_be_built_says_why(tmp_path, monkeypatch):
     broken = tmp_path / "bwrap"
     broken.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2; exit 1\n")
