@@ -296,7 +296,7 @@ def test_the_total_is_there_with_several_topics_and_is_not_zero_for_who_has_no_g
     assert rows[1][:4] == ["Ana Pérez", "2", "2", "7"]
     assert rows[2][:4] == ["Luis", "–", "–", "–"]
     people.append(refused(entry(source="vieja.ipynb")))  # Ana tiene nota, y una entrega sin ella
-    assert "Quien no entregó nada más no tiene nota." in said(class_report(people))
+    assert "Quien no entregó otro cuaderno no tiene nota." in said(class_report(people))
 
 
 def test_the_page_adds_up_what_counts_in_the_grade_and_says_what_is_missing():
