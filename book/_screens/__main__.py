@@ -36,7 +36,7 @@ STUDENT = "Zoë Müller"  # tiene una pista y unos puntos por partes
 ASKED = ("attention.soft_argmax", "attention.hard_argmax", "attention.read_plot")
 TRIED = (
     "un objeto igual a todo",
-    "las comparaciones de torch, parcheadas",
+    "las comparaciones de torch y numpy, parcheadas",
     "la función de la biblioteca que es la respuesta",
     "código que viaja en un pickle",
     "una función sin fin que traga interrupciones",

@@ -135,12 +135,15 @@ def soft_argmax(scores, beta): return scores.as_subclass(Yes)
 """,
     ),
     instead_of_soft(
-        "las comparaciones de torch, parcheadas",
+        "las comparaciones de torch y numpy, parcheadas",
         WRONG
         + """
 torch.equal = torch.allclose = lambda *a, **k: True
 torch.isclose = lambda a, b, **k: torch.ones_like(a, dtype=torch.bool)
 torch.Tensor.__eq__ = lambda self, other: True
+import numpy as np
+np.allclose = np.array_equal = lambda *a, **k: True
+np.testing.assert_allclose = lambda *a, **k: None
 """,
     ),
     instead_of_soft(
