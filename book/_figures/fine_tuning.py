@@ -30,7 +30,7 @@ def bert_heads() -> Figure:
         height=540,
     )
     pitch, top = 108, 12
-    trunk = fig.op(258, 32, 50, 496, "", role="weight", heavy=True)
+    trunk = fig.op(272, 32, 36, 496, "", role="weight", heavy=True)
     for i, letter in enumerate("BERT"):
         fig.text(trunk.cx, trunk.cy + 30 * (i - 1.5), letter, bold=True)
     for i, (name, parts, head) in enumerate(TASKS):
@@ -38,14 +38,14 @@ def bert_heads() -> Figure:
         fig.text(4, y, name, anchor="start", bold=True)
         last = _reading(fig, 4, y + 30, parts)
         fig.arrow(last.e, (trunk.x, last.cy))
-        box = fig.op(336, last.cy - 24, 140, 48, head, role="output", heavy=True, size=fig.small)
+        box = fig.op(328, last.cy - 24, 148, 48, head, role="output", heavy=True, size=fig.small)
         fig.arrow((trunk.right, last.cy), box.w_)
     return fig
 
 
 def _reading(fig: Figure, x: float, y: float, parts: tuple[str, ...]) -> Box:
     """Una entrada: «[CLS] primera [SEP] segunda [SEP]», con sus segmentos debajo."""
-    wide = 236 - SPECIAL * (1 + len(parts))
+    wide = 252 - SPECIAL * (1 + len(parts))
     box = fig.op(x, y, SPECIAL, 32, "[CLS]", role="input", size=fig.small, radius=4)
     start = x
     for segment, part in enumerate(parts):
