@@ -18,7 +18,6 @@ from course_lib.grading.classroom.student_results import (
     TO_FIX,
     Student,
     percent,
-    state_of,
 )
 from course_lib.grading.grader import ExerciseResult
 
@@ -91,7 +90,7 @@ class Row:
         ]
         self.points = student.points
         self.percent = percent(student.points, student.max_points)
-        states = Counter(state_of(result) for result in student.results)
+        states = Counter(result.state() for result in student.results)
         self.correct = states["correct"]
         self.to_fix = sum(states[state] for state in TO_FIX)
         self.to_answer = sum(states[state] for state in TO_ANSWER)
@@ -122,7 +121,7 @@ class ClassExercise:
         self.heading, self.found = heading, found
         self.max_points = max(result.max_points for _, result in found)
         self.mean = statistics.fmean(result.points for _, result in found)
-        self.states = Counter(state_of(result) for _, result in found)
+        self.states = Counter(result.state() for _, result in found)
         self.distribution = sorted(Counter(result.points for _, result in found).items())
 
     @property
@@ -140,7 +139,7 @@ class ClassExercise:
         """Los errores frecuentes reconocidos y, aparte, los demás, por la propiedad que falla."""
         groups: dict[tuple[str, str], list[tuple[Student, ExerciseResult]]] = {}
         for student, result in self.found:
-            if state_of(result) in TO_FIX:
+            if result.state() in TO_FIX:
                 name = result.misconception or ""
                 key = (name, "" if name else result.property or "")
                 groups.setdefault(key, []).append((student, result))

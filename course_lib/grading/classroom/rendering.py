@@ -25,7 +25,7 @@ from course_lib.grading.classroom.page_text import (
     unbroken,
     visible,
 )
-from course_lib.grading.classroom.student_results import STATES, percent, state_of
+from course_lib.grading.classroom.student_results import STATES, percent
 from course_lib.grading.grader import ExerciseResult
 
 COURSE = "Atención y Transformers"
@@ -75,7 +75,6 @@ def _environment() -> jinja2.Environment:
         "property": _property,
         "slow_part": _slow_part,
         "sentence": sentence,
-        "state": state_of,
         "unbroken": unbroken,
         "visible": visible,
     }

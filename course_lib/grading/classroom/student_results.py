@@ -31,13 +31,6 @@ TO_FIX = ("wrong", "error", "partial")
 TO_ANSWER = ("missing", "pending")
 
 
-def state_of(result: ExerciseResult) -> str:
-    """Da el estado de un ejercicio, uno de `STATES`: el veredicto, o que ganó solo una parte."""
-    if 0 < result.points < result.max_points:
-        return "partial"
-    return result.status if result.status in STATES else "error"
-
-
 def percent(points: int, max_points: int) -> int:
     """Da el porcentaje, redondeado; 100 es solo haberlo hecho todo."""
     if points >= max_points:
@@ -149,7 +142,7 @@ class StudentTopic:
         return self._in(*TO_ANSWER)
 
     def _in(self, *states: str) -> list[Answer]:
-        return [answer for answer in self.exercises if state_of(answer.result) in states]
+        return [answer for answer in self.exercises if answer.result.state() in states]
 
 
 def students_of(
