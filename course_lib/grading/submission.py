@@ -96,10 +96,11 @@ def read_submission(content: Path | bytes) -> Submission:
     except (ValueError, RecursionError):
         raise SubmissionError("el archivo está dañado o cortado: no es JSON válido") from None
     cells = tuple(_code_cells(notebook))
-    trees = [tree for cell in cells if (tree := _parse(cell)) is not None]
+    parsed = [(cell, _parse(cell)) for cell in cells]
+    trees = [tree for _, tree in parsed if tree is not None]
     defined = frozenset(name for tree in trees for name in _defined(tree))
     checked = tuple(n.args[0].value for t in trees for n in ast.walk(t) if is_check(n))
-    unusual = {name for cell in cells for name in _unusual(cell)}
+    unusual = {name for cell, tree in parsed for name in _unusual(cell, tree)}
     return Submission(cells, defined, checked, tuple(sorted(unusual)))
 
 
@@ -176,12 +177,11 @@ def _defined(tree: ast.Module) -> list[str]:
     return names
 
 
-def _unusual(cell: str) -> Iterator[str]:
+def _unusual(cell: str, tree: ast.Module | None) -> Iterator[str]:
     """Lo que una celda nombra que un ejercicio no necesita."""
     for mark, command in re.findall(r"^[ \t]*(?:\w+[ \t]*=[ \t]*)?(%%?|!+)[ \t]*(\w*)", cell, re.M):
         if command not in _ORDINARY_MAGICS:
             yield mark + command
-    tree = _parse(cell)
     if tree is None:  # IPython puede ejecutar lo que no es Python
         words = re.findall(r"\w+", cell)
         yield from (_UNUSUAL_FUNCTIONS | _UNUSUAL_ANYWHERE).intersection(words)
