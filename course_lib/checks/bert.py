@@ -503,6 +503,49 @@ def _restarted(token_ids, segment_ids, E, P, S):
     return E[token_ids], P[place - first_of_second * segment_ids], S[segment_ids]
 
 
+def _norm_mistakes(with_norm):
+    """Los errores de la normalización, en la parte del modelo que hace `with_norm`."""
+    return (
+        Misconception(
+            "gain_and_shift_forgotten",
+            with_norm(norm=lambda x, shape, gain, shift, eps: F.layer_norm(x, shape, eps=eps)),
+            "normalizas sin la ganancia ni el desplazamiento aprendidos",
+        ),
+        Misconception(
+            "shift_forgotten",
+            with_norm(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, eps=eps)),
+            "falta el desplazamiento de la normalización",
+        ),
+        Misconception(
+            "gain_forgotten",
+            with_norm(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, eps=eps) + shift),
+            "falta la ganancia de la normalización",
+        ),
+        Misconception(
+            "no_epsilon",
+            with_norm(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, shift, 0.0)),
+            "no usas la ε que llega: una de las pruebas la trae grande",
+        ),
+        Misconception(
+            "epsilon_outside",
+            with_norm(norm=_norm_over(-1, inside=False)),
+            "sumas ε a la desviación; se suma a la varianza, dentro de la raíz",
+        ),
+        Misconception(
+            "unbiased",
+            with_norm(norm=_norm_over(-1, unbiased=True)),
+            "divides la varianza entre d − 1, que es lo que hace torch si no se le dice otra cosa; "
+            "aquí se divide entre d",
+        ),
+        Misconception(
+            "std",
+            with_norm(norm=_norm_over(-1, unbiased=True, inside=False)),
+            "usas std y le sumas ε: std divide entre d − 1, y ε va dentro de la raíz, con la "
+            "varianza",
+        ),
+    )
+
+
 EMBEDDINGS = Exercise(
     name="bert.embeddings",
     points=1,
@@ -532,21 +575,7 @@ EMBEDDINGS = Exercise(
             _segments_after_the_norm,
             "sumas el segmento después de normalizar: entra en la suma, antes",
         ),
-        Misconception(
-            "gain_and_shift_forgotten",
-            _embed_with(norm=lambda x, shape, gain, shift, eps: F.layer_norm(x, shape, eps=eps)),
-            "normalizas sin la ganancia ni el desplazamiento aprendidos",
-        ),
-        Misconception(
-            "shift_forgotten",
-            _embed_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, eps=eps)),
-            "falta el desplazamiento de la normalización",
-        ),
-        Misconception(
-            "gain_forgotten",
-            _embed_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, eps=eps) + shift),
-            "falta la ganancia de la normalización",
-        ),
+        *_norm_mistakes(_embed_with),
         Misconception(
             "gain_and_shift_swapped",
             _embed_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, shift, gain, eps)),
@@ -556,28 +585,6 @@ EMBEDDINGS = Exercise(
             "default_epsilon",
             _embed_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, shift)),
             "no usas la ε que llega, sino la de torch, 1e-5: con vectores tan pequeños se nota",
-        ),
-        Misconception(
-            "no_epsilon",
-            _embed_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, shift, 0.0)),
-            "no usas la ε que llega: una de las pruebas la trae grande",
-        ),
-        Misconception(
-            "epsilon_outside",
-            _embed_with(norm=_norm_over(-1, inside=False)),
-            "sumas ε a la desviación; se suma a la varianza, dentro de la raíz",
-        ),
-        Misconception(
-            "unbiased",
-            _embed_with(norm=_norm_over(-1, unbiased=True)),
-            "divides la varianza entre d − 1, que es lo que hace torch si no se le dice otra cosa; "
-            "aquí se divide entre d",
-        ),
-        Misconception(
-            "std",
-            _embed_with(norm=_norm_over(-1, unbiased=True, inside=False)),
-            "usas std y le sumas ε: std divide entre d − 1, y ε va dentro de la raíz, con la "
-            "varianza",
         ),
         Misconception(
             "rms",
@@ -1655,47 +1662,11 @@ PREDICT = Exercise(
             _predict_with(norm=lambda x, *rest: x),
             "falta la normalización antes de ir al vocabulario",
         ),
-        Misconception(
-            "gain_and_shift_forgotten",
-            _predict_with(norm=lambda x, shape, gain, shift, eps: F.layer_norm(x, shape, eps=eps)),
-            "normalizas sin la ganancia ni el desplazamiento aprendidos",
-        ),
-        Misconception(
-            "shift_forgotten",
-            _predict_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, eps=eps)),
-            "falta el desplazamiento de la normalización",
-        ),
-        Misconception(
-            "gain_forgotten",
-            _predict_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, eps=eps) + shift),
-            "falta la ganancia de la normalización",
-        ),
+        *_norm_mistakes(_predict_with),
         Misconception(
             "default_epsilon",
             _predict_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, shift)),
             "no usas la ε que llega, sino la de torch",
-        ),
-        Misconception(
-            "no_epsilon",
-            _predict_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, shift, 0.0)),
-            "no usas la ε que llega: una de las pruebas la trae grande",
-        ),
-        Misconception(
-            "epsilon_outside",
-            _predict_with(norm=_norm_over(-1, inside=False)),
-            "sumas ε a la desviación; se suma a la varianza, dentro de la raíz",
-        ),
-        Misconception(
-            "unbiased",
-            _predict_with(norm=_norm_over(-1, unbiased=True)),
-            "divides la varianza entre d − 1, que es lo que hace torch si no se le dice otra cosa; "
-            "aquí se divide entre d",
-        ),
-        Misconception(
-            "std",
-            _predict_with(norm=_norm_over(-1, unbiased=True, inside=False)),
-            "usas std y le sumas ε: std divide entre d − 1, y ε va dentro de la raíz, con la "
-            "varianza",
         ),
         Misconception(
             "no_output_bias",

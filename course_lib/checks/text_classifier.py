@@ -44,10 +44,6 @@ def _max_filling(value):
     return lambda H, visible: H.masked_fill(~_shown(visible), value).amax(dim=-2)
 
 
-def _max_without_gradient(H, visible):
-    return max_pool(H.detach(), visible)
-
-
 def _max_without_empty(H, visible):
     return H.masked_fill(~_shown(visible), -math.inf).amax(dim=-2)
 
