@@ -10,7 +10,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, direct_call
+from course_lib.grading.exercise import Exercise, Misconception, Part, combinable, direct_call
 from course_lib.models.bert import Bert, BertConfig, SpanOutput, best_spans
 
 TOLERANCE = 1e-4
@@ -71,6 +71,7 @@ def _join_cases(rng):
     return cases
 
 
+@combinable
 def _join_with(fit=lambda a, b, room: _fit(a, b, room), assemble=_assembled):
     """Otra manera de recortar las frases, o de armar la secuencia."""
 
@@ -444,6 +445,7 @@ def _embed_cases(rng):
     return cases
 
 
+@combinable
 def _embed_with(combine=None, norm=F.layer_norm):
     """Otra suma, o otra normalización; `combine` recibe los tres vectores de cada token."""
 
@@ -722,6 +724,7 @@ def _count_cases(rng):
     ]
 
 
+@combinable
 def _count_with(
     *,
     tables=lambda V, T, S, d: (V + T + S) * d,
@@ -973,6 +976,7 @@ def _choose_cases(rng):
     return cases
 
 
+@combinable
 def _choose_with(
     *,
     eligible=lambda ids, special, pad_id: ~torch.isin(ids, torch.tensor(special)),
@@ -1252,6 +1256,7 @@ def _mask_cases(rng):
     return cases
 
 
+@combinable
 def _mask_with(
     *,
     hidden=lambda draw: draw < 0.8,
@@ -1540,6 +1545,7 @@ def _predict_cases(rng):
     return cases
 
 
+@combinable
 def _predict_with(
     *,
     take=lambda H, chosen: H[chosen],
@@ -1997,6 +2003,7 @@ def _options_cases(rng):
     return cases
 
 
+@combinable
 def _options_with(
     *,
     segments=lambda S: S,
@@ -2612,6 +2619,7 @@ def _by_iterator(tags):
     return lambda: next(waiting)
 
 
+@combinable
 def _labels_with(
     *,
     special=lambda piece: piece in SPECIAL,

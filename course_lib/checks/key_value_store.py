@@ -5,7 +5,7 @@ import math
 import torch
 from einops import rearrange
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, Part, combinable, no_inputs
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.key_value_store import hard_lookup, soft_lookup
 from course_lib.primitives.softmax import soft_argmax
@@ -536,6 +536,7 @@ def _multi_head_cases(rng):
     ]
 
 
+@combinable
 def _multi_head(
     split="b t (h d) -> b h t d", merge="b h t d -> b t (h d)", beta=None, dim=-1, swap=False
 ):
@@ -675,6 +676,7 @@ def _are_candidates(state):
     return is_pair and all(isinstance(item, torch.Tensor) for item in state)
 
 
+@combinable
 def _update(
     new=lambda Q, chunk: Q @ chunk.T,
     place=lambda places, start: places + start,

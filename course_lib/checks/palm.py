@@ -9,7 +9,14 @@ import math
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, direct_call, no_inputs
+from course_lib.grading.exercise import (
+    Exercise,
+    Misconception,
+    Part,
+    combinable,
+    direct_call,
+    no_inputs,
+)
 from course_lib.primitives.attention import attention
 from course_lib.primitives.masks import causal_mask
 from course_lib.primitives.positions import rotary, rotary_order
@@ -224,6 +231,7 @@ def _angles(positions, d, base):
     return positions[..., None] * base ** (-torch.arange(0, d, 2) / d)
 
 
+@combinable
 def _rotate_with(
     turn=lambda a, b, cos, sin: (a * cos - b * sin, b * cos + a * sin),
     angles=_angles,
@@ -677,6 +685,7 @@ def _weights(Q, K, beta=None, mask=None):
     return torch.softmax((beta * Q @ K.mT).masked_fill(~mask, -math.inf), -1)
 
 
+@combinable
 def _multi_query_with(
     weights=_weights,
     split=_by_heads,
@@ -750,6 +759,7 @@ def _heads_not_joined(X, W_q, W_k, W_v, W_h, num_heads):
     return H.sum(1) @ W_h[: W_k.shape[1]]
 
 
+@combinable
 def _with_the_library(K=lambda K: K, mask=lambda M: M):
     """Con `attention`, que da ceros a la fila que no ve nada."""
 
@@ -1233,6 +1243,7 @@ def _read_cases(rng):
     ]
 
 
+@combinable
 def _reading(
     *,
     places=lambda m, t: torch.arange(m, m + t),
@@ -1593,6 +1604,7 @@ def _padded_cases(rng):
     ]
 
 
+@combinable
 def _padded_with(positions=None, visible=None):
     """Cambia las posiciones o la máscara: de (columnas, relleno de cada fila, t)."""
 
@@ -1901,6 +1913,7 @@ def _write_cases(rng):
     ]
 
 
+@combinable
 def _writing(
     *,
     first=lambda prompt: prompt,
@@ -2172,6 +2185,7 @@ def _count_cases(rng):
     return cases
 
 
+@combinable
 def _counting(
     *,
     W_q=lambda d, h, k: d * h * k,
@@ -2478,6 +2492,7 @@ def _mfu_cases(rng):
     return cases
 
 
+@combinable
 def _utilisation(parameters=lambda N: 6 * N, attending=lambda L, H, Q, T: 12 * L * H * Q * T):
     """La misma razón, con otra cuenta de operaciones por token."""
 
@@ -2683,6 +2698,7 @@ def _routed(rng, n, d, num_experts, top_k):
             return x, W_router
 
 
+@combinable
 def _mixing(
     choose=lambda scores, k: scores.topk(k),
     gates=lambda best, scores: torch.softmax(best, -1),

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from einops import rearrange
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, Part, combinable, no_inputs
 from course_lib.primitives.attention import attention
 from course_lib.primitives.masks import padding_mask
 
@@ -355,6 +355,7 @@ def _cross_from(queries, keys, values, masked=True):
     return implementation
 
 
+@combinable
 def _cross_with(
     *, scale=None, visible=None, worst=-math.inf, dim=-1, after=False, project_values=True
 ):
@@ -544,6 +545,7 @@ def _feed_forward_cases(rng):
     return [_feed_forward_case(rng, *shape) for shape in ((2, 5, 3, 7), (3, 4, 4, 4), (1, 3, 2, 6))]
 
 
+@combinable
 def _feed_forward_with(first=torch.relu, second=lambda Z: Z, into=lambda X: X.mT, out=None):
     def implementation(X, kernel_1, b_1, kernel_2, b_2):
         hidden = first(F.conv1d(into(X), kernel_1, b_1))
@@ -998,6 +1000,7 @@ def _block_cases(rng):
     return cases
 
 
+@combinable
 def _block_with(attend=_multi_head, network=_network):
     """Un bloque post-LN correcto con otra subcapa."""
 
@@ -1413,6 +1416,7 @@ def _cached_cases(rng):
     ]
 
 
+@combinable
 def _cached_with(join=_append, attend=None):
     """Un paso con otra manera de guardar, o de atender a lo guardado."""
 

@@ -8,7 +8,14 @@ import math
 
 import torch
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, direct_call, no_inputs
+from course_lib.grading.exercise import (
+    Exercise,
+    Misconception,
+    Part,
+    combinable,
+    direct_call,
+    no_inputs,
+)
 from course_lib.primitives.masks import causal_mask
 from course_lib.primitives.positions import sinusoidal_positions
 from course_lib.primitives.relative_shift import relative_shift
@@ -312,6 +319,7 @@ def _update_cases(rng):
     ]
 
 
+@combinable
 def _update_with(join=lambda s, M: torch.cat([M, s], dim=1), keep=None):
     """Otra manera de juntar, o de quedarse con una parte; siempre separada del grafo."""
 
@@ -1024,6 +1032,7 @@ def _alone(Q, u, v):
     return Q
 
 
+@combinable
 def _scores_with(
     *,
     ask_content=_plus_u,
@@ -1565,6 +1574,7 @@ def _layer_parameters(rng, d):
     return matrices | {name: _randn(rng, d) for name in ("u", "v")}
 
 
+@combinable
 def _read_with(
     *,
     empty=lambda X, m: X[:, :0],

@@ -9,7 +9,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, Part, combinable, no_inputs
 from course_lib.primitives.attention import attention
 from course_lib.primitives.positions import sinusoidal_positions
 
@@ -247,6 +247,7 @@ def _put_at(weights, n, value):
     return torch.where(torch.arange(len(weights)) == n - 1, value, weights)
 
 
+@combinable
 def _halting_with(stops=_reaches, weights=None, remainder=None):
     """La parada de una posición con una pieza cambiada."""
 
@@ -529,6 +530,7 @@ HALTING = Exercise(
 # 3 · Encuentra el error: la parada olvida el resto
 
 
+@combinable
 def _mixture_with(stops=_reaches, *, forced=True, weigh=None, mix=None):
     """La mezcla de los estados con una pieza cambiada, en todas las posiciones a la vez."""
 
@@ -765,6 +767,7 @@ def _new_if_active(new, old, active):
     return torch.where(active[..., None], new, old)
 
 
+@combinable
 def _loop_with(
     stops=_reaches,
     *,
@@ -1165,6 +1168,7 @@ ADAPTIVE_LOOP = Exercise(
 # 5 · Encuentra el error: un costo que no enseña
 
 
+@combinable
 def _ponder_with(
     cost=lambda n, before, p: n + 1 - before,
     reduce=lambda cost, real: cost[real].mean(),

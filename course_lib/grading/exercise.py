@@ -7,6 +7,9 @@ de ellos), para que puedan cruzar una tubería y el estudiante corra en otro pro
 
 from __future__ import annotations
 
+import functools
+import inspect
+import itertools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -45,6 +48,45 @@ class Misconception:
     implementation: Any
     hint: str
     raises: type[Exception] | None = None
+
+
+def combinable(factory: Callable[..., Callable]) -> Callable[..., Callable]:
+    """Decora una fábrica de errores frecuentes: cada opción es un paso de la respuesta.
+
+    Todas las opciones tienen un valor por defecto, el paso correcto; sin ninguna, la fábrica da
+    una respuesta correcta. Dos errores de la misma fábrica que cambian pasos distintos se pueden
+    cometer a la vez, y al juzgar se reconocen los dos (`Exercise.pairs`). Por eso sus pistas hablan
+    solo de su paso: «el resto está bien» sería falso en compañía.
+
+    Errores:
+        TypeError: la fábrica tiene una opción sin valor por defecto.
+    """
+    signature = inspect.signature(factory)
+    defaults = {name: option.default for name, option in signature.parameters.items()}
+    if missing := [name for name, value in defaults.items() if value is inspect.Parameter.empty]:
+        raise TypeError(
+            f"{factory.__name__}: cada paso necesita su valor por defecto, el correcto; a "
+            f"{', '.join(missing)} le falta."
+        )
+
+    @functools.wraps(factory)
+    def make(*args: Any, **kwargs: Any) -> Callable:
+        options = signature.bind(*args, **kwargs).arguments
+        implementation = factory(*args, **kwargs)
+        changes = {name: step for name, step in options.items() if step is not defaults[name]}
+        implementation.made_by = make, changes
+        return implementation
+
+    return make
+
+
+def _together(a: Any, b: Any) -> Callable | None:
+    """Da la respuesta que comete los dos errores; None si no se pueden cometer a la vez."""
+    factory, changes = getattr(a, "made_by", (None, {}))
+    other, others = getattr(b, "made_by", (None, {}))
+    if factory is None or factory is not other or changes.keys() & others.keys():
+        return None
+    return factory(**changes, **others)
 
 
 @dataclass(frozen=True)
@@ -158,6 +200,13 @@ class Exercise:
             raise ValueError(f"{self.name}: hay partes con el mismo nombre.")
         if not self.gradient and any(part.property == "gradient" for part in self.partial):
             raise ValueError(f"{self.name}: una parte pide el gradiente, que no se compara.")
+
+    @functools.cached_property
+    def pairs(self) -> tuple[tuple[Misconception, Misconception, Callable], ...]:
+        """Los errores que se pueden cometer a la vez, de dos en dos, y quien comete los dos."""
+        both = itertools.combinations(self.misconceptions, 2)
+        made = ((a, b, _together(a.implementation, b.implementation)) for a, b in both)
+        return tuple(each for each in made if each[2] is not None)
 
     @property
     def topic(self) -> str:

@@ -6,7 +6,7 @@ calcula aquí, con la referencia del ejercicio, y no sale de aquí.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,11 +67,12 @@ def _judge_whole(
     """Juzga la respuesta entera: todos los puntos o ninguno."""
     fault = _first_fault(exercise, cases, outcomes, expected)
     if fault is not None and any(map(_is_unwritten, outcomes)):
-        return _failed(exercise, fault, None)
+        return _failed(exercise, fault)
     if fault is not None:
-        return _failed(exercise, fault, _match(exercise, cases, outcomes, expected, run_cases))
+        found = _recognised(exercise, cases, outcomes, expected, run_cases)
+        return _failed(exercise, fault, *found)
     if not exercise.inputs_may_change and any(o.inputs_changed for o in outcomes):
-        return _failed(exercise, _INPUTS_FAULT, _match_inputs(exercise, cases, expected))
+        return _failed(exercise, _INPUTS_FAULT, *_told(_match_inputs(exercise, cases, expected)))
     if exercise.gradient:
         return _judge_gradients(exercise, cases, gradients or [], expected)
     return _passed(exercise)
@@ -95,9 +96,9 @@ def _judge_gradients(
         for m in exercise.misconceptions
         if _all_same(exercise, run_cases(exercise, m.implementation, cases), values)
     ]
-    match = _match(exercise, cases, gradients, expected, run_gradients, faithful)
+    found = _recognised(exercise, cases, gradients, expected, run_gradients, faithful)
     text = f"los valores son correctos, pero {_gradient_text(gradients)}"
-    return _failed(exercise, Fault("gradient", text), match)
+    return _failed(exercise, Fault("gradient", text), *found)
 
 
 def _gradient_text(gradients: list[Outcome]) -> str:
@@ -121,11 +122,13 @@ def _passed(exercise: Exercise) -> Verdict:
     return Verdict(exercise.name, "correct", exercise.points, exercise.points)
 
 
-def _failed(exercise: Exercise, fault: Fault, match: Misconception | None) -> Verdict:
-    status = "error" if fault.property == "runs" and match is None else "wrong"
-    message, name = (fault.text, None) if match is None else (match.hint, match.name)
+def _failed(
+    exercise: Exercise, fault: Fault, made: Sequence[Misconception] = (), hint: str = ""
+) -> Verdict:
+    status = "error" if fault.property == "runs" and not made else "wrong"
+    names = tuple(misconception.name for misconception in made)
     seen = {"property": fault.property, "inputs": fault.inputs}
-    return Verdict(exercise.name, status, 0, exercise.points, message, name, **seen)
+    return Verdict(exercise.name, status, 0, exercise.points, hint or fault.text, names, **seen)
 
 
 def _reference_outcomes(exercise: Exercise, cases: list[tuple], run: Runner) -> list[Outcome]:
@@ -231,16 +234,42 @@ def _stopped(failure: Failure) -> str:
     return f"tu código se detuvo con {failure.kind}{message}{line}"
 
 
+def _recognised(
+    exercise: Exercise,
+    cases: list[tuple],
+    outcomes: list[Outcome],
+    expected: list[Outcome],
+    run: Runner,
+    candidates: Sequence[Misconception] | None = None,
+) -> tuple[Sequence[Misconception], str]:
+    """Da los errores frecuentes que explican lo que hizo el estudiante, y su pista."""
+    tried = exercise.misconceptions if candidates is None else candidates
+    match = _match(exercise, cases, outcomes, expected, run, tried)
+    if match is not None:
+        return _told(match)
+    sure = _match_pair(exercise, cases, outcomes, expected, run, tried)
+    hints = [misconception.hint.rstrip(".") for misconception in sure]
+    if len(sure) == 2:
+        return sure, f"hay dos errores a la vez. Uno: {hints[0]}. El otro: {hints[1]}."
+    if sure:
+        return sure, f"hay más de un error. Uno: {hints[0]}. Al corregirlo verás el otro."
+    return sure, ""
+
+
+def _told(match: Misconception | None) -> tuple[Sequence[Misconception], str]:
+    return ((match,), match.hint) if match is not None else ((), "")
+
+
 def _match(
     exercise: Exercise,
     cases: list[tuple],
     outcomes: list[Outcome],
     expected: list[Outcome],
     run: Runner,
-    candidates: list[Misconception] | None = None,
+    candidates: Sequence[Misconception],
 ) -> Misconception | None:
     """Busca el error frecuente que da lo mismo que el estudiante en todos los casos."""
-    for misconception in exercise.misconceptions if candidates is None else candidates:
+    for misconception in candidates:
         wrong = run(exercise, misconception.implementation, cases)
         alike = _all_same(exercise, outcomes, wrong, misconception.raises)
         if alike and _distinguishes(exercise, outcomes, wrong, expected):
@@ -255,18 +284,45 @@ def _distinguishes(
 
     Otro error puede detenerse con la misma excepción: si no hay más que eso, el mensaje decide.
     """
-    if any(
-        other.failure is None and not _same(exercise, other, target, None)
-        for other, target in zip(wrong, expected, strict=True)
-    ):
+    if _errs(exercise, wrong, expected):
         return True
     stops = [(a.failure, b.failure) for a, b in zip(outcomes, wrong, strict=True) if b.failure]
     return bool(stops) and all(_gist(a.message) == _gist(b.message) for a, b in stops)
 
 
+def _errs(exercise: Exercise, wrong: list[Outcome], expected: list[Outcome]) -> bool:
+    """Dice si en algún caso da un valor, y no es el esperado."""
+    pairs = zip(wrong, expected, strict=True)
+    return any(a.failure is None and not _same(exercise, a, b, None) for a, b in pairs)
+
+
 def _gist(message: str) -> str:
     """Quita lo que torch dice del tensor en que se escribió: depende de cómo se guardó el grafo."""
     return message.partition(" has been modified by an inplace operation")[0]
+
+
+def _match_pair(
+    exercise: Exercise,
+    cases: list[tuple],
+    outcomes: list[Outcome],
+    expected: list[Outcome],
+    run: Runner,
+    candidates: Sequence[Misconception],
+) -> list[Misconception]:
+    """Busca dos errores frecuentes que, cometidos a la vez, dan lo mismo que el estudiante.
+
+    Si varias parejas lo dan, se nombra solo el que está en todas: los demás no son seguros.
+    """
+    found = []
+    for *pair, both in exercise.pairs:
+        if not all(m in candidates for m in pair):
+            continue
+        if not _all_alike(exercise, outcomes[:1], run(exercise, both, cases[:1])):
+            continue
+        wrong = run(exercise, both, cases)
+        if _all_alike(exercise, outcomes, wrong) and _errs(exercise, wrong, expected):
+            found.append(pair)
+    return [m for m in candidates if found and all(m in pair for pair in found)]
 
 
 def _match_inputs(
@@ -289,6 +345,19 @@ def _all_same(
     if len(left) != len(right):
         return False
     return all(_same(exercise, a, b, raises) for a, b in zip(left, right, strict=True))
+
+
+def _all_alike(exercise: Exercise, left: list[Outcome], right: list[Outcome]) -> bool:
+    """Dice si en cada caso dan lo mismo, o se detienen con el mismo mensaje."""
+    return all(
+        _same(exercise, a, b, None)
+        or (a.failure and b.failure and _stop_of(a.failure) == _stop_of(b.failure))
+        for a, b in zip(left, right, strict=True)
+    )
+
+
+def _stop_of(failure: Failure) -> tuple[str, str]:
+    return failure.kind, _gist(failure.message)
 
 
 def _same(exercise: Exercise, a: Outcome, b: Outcome, raises: type[Exception] | None) -> bool:

@@ -18,7 +18,7 @@ class Verdict:
         max_points: puntos posibles.
         message: la pista o la propiedad que falla, nunca lo que se esperaba; vacío si es correcto o
             está pendiente.
-        misconception: nombre del error frecuente reconocido, si lo hubo.
+        misconceptions: nombres de los errores frecuentes reconocidos: ninguno, uno, o dos a la vez.
         property: la propiedad que falla (`runs`, `type`, `shape`, … `inputs`, `gradient`), si hay.
         inputs: con qué entradas se vio: sus formas y opciones, nunca los valores.
         seconds: lo que se tardó en comprobarlo, al calificar.
@@ -30,11 +30,14 @@ class Verdict:
     points: int
     max_points: int
     message: str = ""
-    misconception: str | None = None
+    misconceptions: tuple[str, ...] = ()
     property: str | None = None
     seconds: float = 0.0
     earned: str = ""
     inputs: str = ""
+
+    def __post_init__(self) -> None:  # de JSON llegan como lista
+        object.__setattr__(self, "misconceptions", tuple(self.misconceptions))
 
     def state(self) -> str:
         """El estado que se muestra: `partial` si gana puntos sin estar bien; si no, `status`."""

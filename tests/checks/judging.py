@@ -30,7 +30,8 @@ def each_runs_once(exercise: Exercise) -> Iterator[None]:
     Lo que se juzga no cambia: son las mismas entradas y las mismas salidas, que se comparan con
     las de todos los demás.
     """
-    known = {id(exercise.reference), *(id(m.implementation) for m in exercise.misconceptions)}
+    wrong = [m.implementation for m in exercise.misconceptions] + [p[2] for p in exercise.pairs]
+    known = {id(exercise.reference), *map(id, wrong)}
 
     def once(run: Callable) -> Callable:
         runs: dict = {}
@@ -38,10 +39,11 @@ def each_runs_once(exercise: Exercise) -> Iterator[None]:
         def wrapped(exercise, implementation, cases):
             if id(implementation) not in known:  # el de un estudiante puede repetir el de otro
                 return run(exercise, implementation, cases)
-            which = id(implementation), id(cases)
-            if which not in runs:
-                runs[which] = run(exercise, implementation, cases), cases
-            return runs[which][0]
+            for case in cases:
+                which = id(implementation), id(case)
+                if which not in runs:
+                    runs[which] = run(exercise, implementation, [case]), case
+            return [runs[id(implementation), id(case)][0][0] for case in cases]
 
         return wrapped
 
@@ -88,13 +90,60 @@ def diagnose(exercise: Exercise, seeds: Iterable[int]) -> Diagnoses:
             verdict = check_exercise(exercise, misconception.implementation, seed=seed)
             found.tried += 1
             record = (misconception.name, seed, verdict)
-            if verdict.misconception == misconception.name:
+            if verdict.misconceptions == (misconception.name,):
                 assert verdict.message == misconception.hint, record
                 found.caught += 1
             elif verdict.status == "correct":
                 found.passed.append(record)
             else:
-                (found.confused if verdict.misconception else found.unnamed).append(record)
+                (found.confused if verdict.misconceptions else found.unnamed).append(record)
+    return found
+
+
+# Dos errores frecuentes a la vez
+
+
+@dataclass
+class Company:
+    """Qué pista reciben las parejas de errores frecuentes de un ejercicio, con cada semilla.
+
+    `both`: la de los dos; `one`: la de uno; `same`: la de otro error que, con todas las semillas, da
+    lo mismo que los dos; `undone`: ninguna, porque uno deshace el otro y la respuesta es correcta;
+    `unnamed`: ninguna, solo la propiedad que falla; `false`: la de otro error, sin serlo.
+    """
+
+    both: int = 0
+    one: int = 0
+    same: list[tuple] = field(default_factory=list)
+    undone: list[tuple] = field(default_factory=list)
+    unnamed: list[tuple] = field(default_factory=list)
+    false: list[tuple] = field(default_factory=list)
+
+    @property
+    def tried(self) -> int:
+        rare = self.same, self.undone, self.unnamed, self.false
+        return self.both + self.one + sum(map(len, rare))
+
+
+def diagnose_pairs(exercise: Exercise, seeds: Iterable[int]) -> Company:
+    """Comete los errores frecuentes de dos en dos y clasifica la pista que reciben."""
+    found = Company()
+    for seed in seeds:
+        for a, b, both in exercise.pairs:
+            verdict = check_exercise(exercise, both, seed=seed)
+            named = set(verdict.misconceptions)
+            record = (a.name, b.name, seed, verdict)
+            if verdict.status == "correct":
+                found.undone.append(record)
+            elif not named:
+                found.unnamed.append(record)
+            elif named == {a.name, b.name}:
+                found.both += 1
+            elif named < {a.name, b.name}:
+                found.one += 1
+            else:
+                alike = keeps_its_hint(exercise, both, verdict)
+                (found.same if alike else found.false).append(record)
     return found
 
 
@@ -131,18 +180,18 @@ def first_fault(exercise: Exercise, student, seeds: Iterable[int]) -> Verdict:
 
 def keeps_its_hint(exercise: Exercise, student, verdict: Verdict) -> bool:
     """Si con otras semillas recibe la misma pista: hace lo que ella dice, y no por casualidad."""
-    return verdict.misconception is None or all(
-        check_exercise(exercise, student, seed=seed).misconception == verdict.misconception
+    return not verdict.misconceptions or all(
+        check_exercise(exercise, student, seed=seed).misconceptions == verdict.misconceptions
         for seed in WITNESS_SEEDS
     )
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """Un mutante que se nota: su cambio y la pista que recibe, si recibe alguna."""
+    """Un mutante que se nota: su cambio y los errores que reconoce su pista, si la recibe."""
 
     change: Change
-    hint: str | None
+    hints: tuple[str, ...]
 
 
 @dataclass
@@ -181,9 +230,9 @@ class Mutation:
             if verdict.status == "correct":
                 self.alive.append(describe(self.code, change))
             elif "TimeoutError" not in verdict.message:  # el que no termina no hace pareja
-                self.mistakes.append(Mistake(change, verdict.misconception))
+                self.mistakes.append(Mistake(change, verdict.misconceptions))
                 if not is_steady:
-                    self.false.append((verdict.misconception, describe(self.code, change)))
+                    self.false.append((verdict.misconceptions, describe(self.code, change)))
 
 
 def mutations(exercise: Exercise, solution: Solution) -> list[Mutation]:
@@ -217,13 +266,14 @@ class Pairs:
 
 def try_pairs(mutation: Mutation, found: Pairs, most: int) -> None:
     """Juzga parejas de errores de una celda y clasifica la pista que reciben."""
-    hints = {id(m.change): m.hint for m in mutation.mistakes}
+    hints = {id(m.change): m.hints for m in mutation.mistakes}
     for pair in pairs_of([m.change for m in mutation.mistakes], most):
         try:
             with deadline(SECONDS), contextlib.redirect_stdout(io.StringIO()):
                 student = mutation.student(*pair)
                 verdict = first_fault(mutation.exercise, student, MUTANT_SEEDS)
-                _classify(mutation, pair, student, verdict, [hints[id(c)] for c in pair], found)
+                own = {name for change in pair for name in hints[id(change)]}
+                _classify(mutation, pair, student, verdict, own, found)
         except Exception:  # no llega a definirse: no hay nada que calificar
             continue
 
@@ -231,14 +281,14 @@ def try_pairs(mutation: Mutation, found: Pairs, most: int) -> None:
 def _classify(mutation, pair, student, verdict, own, found: Pairs) -> None:
     if verdict.status == "correct":  # un cambio deshace el otro
         return
-    if verdict.misconception is None:
+    if not verdict.misconceptions:
         found.neutral += 1
-    elif verdict.misconception in own:
+    elif own.issuperset(verdict.misconceptions):
         found.own += 1
     else:
         told = [describe(mutation.code, change) for change in pair]
         alike = keeps_its_hint(mutation.exercise, student, verdict)
-        record = (verdict.misconception, verdict.property, *told)
+        record = (verdict.misconceptions, verdict.property, *told)
         (found.same if alike else found.false).append(record)
 
 

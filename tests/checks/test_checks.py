@@ -6,6 +6,7 @@ reconocidos de los que se probaron.
 
 import importlib
 import pkgutil
+import re
 from collections import Counter
 
 import pytest
@@ -16,7 +17,7 @@ from course_lib.grading import STUB_MESSAGE
 from course_lib.grading.check import NOTEBOOK_SEED, check_exercise, find_exercise
 from course_lib.grading.plain_data import is_plain, plain, tensors_in
 from course_lib.grading.running import draw_cases, run_cases
-from tests.checks.judging import diagnose, each_runs_once
+from tests.checks.judging import diagnose, diagnose_pairs, each_runs_once
 
 SEEDS = (*range(9), NOTEBOOK_SEED)
 TOPICS = sorted(module.name for module in pkgutil.iter_modules(course_lib.checks.__path__))
@@ -83,6 +84,29 @@ def test_every_misconception_is_caught_with_its_own_hint(exercise):
     assert found.confused == [], "recibe la pista de otro"
     assert found.unnamed == [], "no se reconoce"
     assert found.caught == found.tried == len(SEEDS) * len(exercise.misconceptions)
+
+
+@every_exercise
+def test_two_misconceptions_at_once_are_never_taken_for_another(exercise):
+    with each_runs_once(exercise):
+        found = diagnose_pairs(exercise, SEEDS[:1])
+    assert found.false == [], "recibe la pista de un error que no comete"
+    assert len(found.unnamed) <= 0.1 * found.tried, "no se nombra ninguno"
+
+
+@every_exercise
+def test_the_factories_of_misconceptions_are_right_without_options(exercise):
+    made = [getattr(m.implementation, "made_by", None) for m in exercise.misconceptions]
+    for factory in {factory for factory, _ in filter(None, made)}:
+        for seed in SEEDS[:3]:
+            assert check_exercise(exercise, factory(), seed=seed).status == "correct", factory
+
+
+@every_exercise
+def test_a_hint_that_may_come_with_another_speaks_only_of_its_mistake(exercise):
+    paired = {m.name: m.hint for *pair, _ in exercise.pairs for m in pair}
+    praise = re.compile(r"\b(es|son|está|están|sale|salen) (correct|bien)", re.IGNORECASE)
+    assert [name for name, hint in paired.items() if praise.search(hint)] == []
 
 
 @every_exercise

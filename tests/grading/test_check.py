@@ -307,7 +307,7 @@ def test_writing_in_the_input_is_reported():
 
 
 def test_writing_in_the_input_has_the_hint_of_its_misconception():
-    assert verdict(WRITES.implementation, AXIS, WRITES).misconception == "writes"
+    assert verdict(WRITES.implementation, AXIS, WRITES).misconceptions == ("writes",)
 
 
 def test_writing_in_the_input_may_be_allowed():
@@ -338,33 +338,33 @@ def test_the_reference_does_not_see_the_students_changes():
 def test_a_misconception_gives_its_hint():
     result = verdict(lambda s, b: torch.softmax(s * b, dim=0), FLATTENED, AXIS)
     assert repr(result) == "❌ example.weights: normalizas por el otro eje"
-    assert result.misconception == "axis"
+    assert result.misconceptions == ("axis",)
 
 
 def test_it_must_coincide_in_every_case():
     def student(scores, beta):
         return AXIS.implementation(scores, beta) if len(scores) == 2 else scores
 
-    assert verdict(student, AXIS).misconception is None
+    assert verdict(student, AXIS).misconceptions == ()
 
 
 def test_a_misconception_equal_to_the_reference_is_never_the_answer():
     same = Misconception("same", weights, "no estás equivocado")
     assert verdict(weights, same).status == "correct"
-    assert verdict(lambda s, b: s, same).misconception is None
+    assert verdict(lambda s, b: s, same).misconceptions == ()
 
 
 def test_a_misconception_within_tolerance_of_the_reference_explains_nothing():
     near = Misconception("near", lambda s, b: weights(s, b) + 0.008, "te pasas por muy poco")
     result = verdict(lambda s, b: weights(s, b) + 0.016, near, tolerance=1e-2)
-    assert (result.status, result.misconception) == ("wrong", None)
+    assert (result.status, result.misconceptions) == ("wrong", ())
 
 
 def test_a_declared_exception_is_a_misconception():
-    assert verdict(lambda s, b: s.view(-1, 7), FLATTENED).misconception == "view"
-    assert verdict(lambda s, b: s.nothing, FLATTENED).misconception is None
+    assert verdict(lambda s, b: s.view(-1, 7), FLATTENED).misconceptions == ("view",)
+    assert verdict(lambda s, b: s.nothing, FLATTENED).misconceptions == ()
     elsewhere = verdict(lambda s, b: s.view(-1, 11), FLATTENED)
-    assert elsewhere.misconception is None, "se detiene con la misma excepción, por otra causa"
+    assert elsewhere.misconceptions == (), "se detiene con la misma excepción, por otra causa"
 
 
 def test_an_undeclared_exception_is_not():
@@ -386,14 +386,14 @@ def test_a_notebook_that_turned_gradients_off_is_judged_alike(mode):
 def test_a_hint_comes_with_the_inputs_that_showed_the_mistake():
     exercise = find_exercise("attention.soft_argmax")
     verdict = check_exercise(exercise, exercise.misconceptions[0].implementation)
-    assert verdict.misconception and verdict.inputs.startswith("con entradas de forma (")
+    assert verdict.misconceptions and verdict.inputs.startswith("con entradas de forma (")
 
 
 def test_a_detached_result_is_noticed_only_with_gradient():
     assert verdict(DETACHED.implementation).status == "correct"
     result = verdict(DETACHED.implementation, gradient=True)
     assert "el gradiente no llega a las entradas" in result.message
-    assert verdict(DETACHED.implementation, DETACHED, gradient=True).misconception == "detached"
+    assert verdict(DETACHED.implementation, DETACHED, gradient=True).misconceptions == ("detached",)
 
 
 def test_a_wrong_gradient_is_noticed():
@@ -545,7 +545,7 @@ def test_an_unknown_name_is_explained(name):
 
 def test_the_example_topic_is_found(example_project):
     assert find_exercise("example.double").points == 2
-    assert check("example.double", lambda x: x**2).misconception == "square"
+    assert check("example.double", lambda x: x**2).misconceptions == ("square",)
 
 
 def test_a_broken_reference_is_the_courses_fault():

@@ -68,7 +68,7 @@ def test_a_misconception_has_its_hint_and_a_broken_function_its_line(grader, tmp
     transposed = "def hard_argmax(scores):\n    return scores[..., 99]"
     soft = "def soft_argmax(scores, beta):\n    return torch.softmax(scores, dim=-1)"
     found = by_name(grader.grade(submit(tmp_path, soft, transposed), 5))
-    assert found["soft_argmax"].misconception == "no_beta"
+    assert found["soft_argmax"].misconceptions == ("no_beta",)
     assert "no usas β" in found["soft_argmax"].message
     assert found["hard_argmax"].property == "runs"
     assert "línea 2: return scores[..., 99]" in found["hard_argmax"].message

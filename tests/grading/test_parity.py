@@ -96,7 +96,7 @@ def mixed_notebook(topic):
 
 
 def told(verdict):
-    fields = ("exercise", "status", "points", "max_points", "message", "misconception", "earned")
+    fields = ("exercise", "status", "points", "max_points", "message", "misconceptions", "earned")
     return tuple(getattr(verdict, field) for field in fields)
 
 
@@ -142,4 +142,4 @@ def test_a_misconception_is_judged_the_same_from_another_process(topic):
             here = check_exercise(exercise, misconception.implementation)
             peer.forget()
             assert told(check_exercise(exercise, proxy)) == told(here), misconception.name
-            assert here.misconception == misconception.name
+            assert here.misconceptions == (misconception.name,)

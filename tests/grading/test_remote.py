@@ -311,4 +311,4 @@ def test_an_exercise_is_judged_the_same_from_another_process(topic, name):
         for misconception, proxy in zip(functions, wrong, strict=True):
             peer.forget()
             verdict = check_exercise(exercise, proxy, seed=3)
-            assert verdict.misconception == misconception, f"{misconception}: {verdict}"
+            assert verdict.misconceptions == (misconception,), f"{misconception}: {verdict}"

@@ -110,8 +110,8 @@ class Mistake:
 
     @property
     def example(self) -> ExerciseResult:
-        """Uno de los resultados: todos tienen la misma pista o fallan en la misma propiedad."""
-        return self.found[0][1]
+        """Uno de los resultados, de quien no cometió a la vez otro error si hay alguien así."""
+        return min((result for _, result in self.found), key=lambda r: len(r.misconceptions))
 
 
 class ClassExercise:
@@ -140,9 +140,9 @@ class ClassExercise:
         groups: dict[tuple[str, str], list[tuple[Student, ExerciseResult]]] = {}
         for student, result in self.found:
             if result.state() in TO_FIX:
-                name = result.misconception or ""
-                key = (name, "" if name else result.property or "")
-                groups.setdefault(key, []).append((student, result))
+                named = [(name, "") for name in result.misconceptions]
+                for key in named or [("", result.property or "")]:
+                    groups.setdefault(key, []).append((student, result))
         return [Mistake(name, found) for (name, _), found in groups.items()]
 
 

@@ -50,7 +50,7 @@ def answer(name, status="correct", points=None, **fields):
 def mistaken(name, misconception):
     (exercise,) = (e for e in topic_exercises("attention") if e.name == f"attention.{name}")
     (found,) = (m for m in exercise.misconceptions if m.name == misconception)
-    fields = {"message": found.hint, "misconception": found.name, "property": "values"}
+    fields = {"message": found.hint, "misconceptions": (found.name,), "property": "values"}
     return answer(name, "wrong", **fields)
 
 
@@ -357,7 +357,7 @@ def evil_class(text):
     answers = (
         answer("soft_argmax", "wrong", message=f"x {text}", property=text or None),
         answer("hard_argmax", "error", message=f"x {text}", property="runs"),
-        answer("read_plot", "wrong", 0, message=f"x {text}", misconception="m", earned="x"),
+        answer("read_plot", "wrong", 0, message=f"x {text}", misconceptions=("m",), earned="x"),
     )
     broken = (f"celda 1: {text}",)
     found = graded(*answers, who=who, broken_cells=broken, notes=(f"attention.x: usa «{text}»",))
