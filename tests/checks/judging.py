@@ -107,9 +107,9 @@ def diagnose(exercise: Exercise, seeds: Iterable[int]) -> Diagnoses:
 class Company:
     """Qué pista reciben las parejas de errores frecuentes de un ejercicio, con cada semilla.
 
-    `both`: la de los dos; `one`: la de uno; `same`: la de otro error que, con todas las semillas, da
-    lo mismo que los dos; `undone`: ninguna, porque uno deshace el otro y la respuesta es correcta;
-    `unnamed`: ninguna, solo la propiedad que falla; `false`: la de otro error, sin serlo.
+    `both`: la de los dos; `one`: la de uno; `same`: la de otro error que, con todas las semillas,
+    da lo mismo que los dos; `undone`: ninguna, porque uno deshace el otro y la respuesta está
+    bien; `unnamed`: ninguna, solo la propiedad que falla; `false`: la de otro error, sin serlo.
     """
 
     both: int = 0

@@ -7,7 +7,7 @@ import torch
 
 from course_lib.grading import STUB_MESSAGE
 from course_lib.grading.check import check, check_exercise, find_exercise
-from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, combinable, no_inputs
 from course_lib.grading.running import draw_cases
 
 
@@ -381,6 +381,85 @@ def test_a_notebook_that_turned_gradients_off_is_judged_alike(mode):
     with mode():
         right = check_exercise(exercise, lambda s, beta=1.0: torch.softmax(beta * s, -1))
     assert right.status == "correct", right
+
+
+# Dos errores a la vez
+
+
+@combinable
+def _weights_with(scale=lambda s, b: b * s, dim=-1, after=lambda w: w):
+    return lambda s, b: after(torch.softmax(scale(s, b), dim))
+
+
+NO_BETA = Misconception("no_beta", _weights_with(scale=lambda s, b: s), "no usas β.")
+OTHER_AXIS = Misconception("other_axis", _weights_with(dim=0), "normalizas por columnas.")
+HALF = Misconception("half", _weights_with(after=lambda w: w / 2), "divides por dos.")
+QUARTER = Misconception("quarter", _weights_with(after=lambda w: w * 0.5), "partes en dos.")
+CUT = Misconception("cut", _weights_with(after=lambda w: w[4]), "cortas.", raises=IndexError)
+THREE = NO_BETA, OTHER_AXIS, HALF
+
+
+def test_two_misconceptions_at_once_get_both_hints():
+    result = verdict(lambda s, b: torch.exp(s) / torch.exp(s).sum(0), *THREE)
+    assert repr(result) == (
+        "❌ example.weights: hay dos errores a la vez. Uno: no usas β. El otro: normalizas por "
+        "columnas."
+    )
+    assert result.misconceptions == ("no_beta", "other_axis")
+
+
+def test_only_what_is_in_every_pair_that_explains_it_is_named():
+    result = verdict(lambda s, b: torch.softmax(s, -1) / 2, *THREE, QUARTER)
+    assert result.misconceptions == ("no_beta",)
+    assert result.message == ("hay más de un error. Uno: no usas β. Al corregirlo verás el otro.")
+
+
+def test_pairs_with_nothing_in_common_name_nothing():
+    again = Misconception("again", _weights_with(scale=lambda s, b: s + 0), "otra vez.")
+    result = verdict(lambda s, b: torch.softmax(s, -1) / 2, *THREE, QUARTER, again)
+    assert result.misconceptions == ()
+    assert result.message.startswith("los valores no son los esperados")
+
+
+def test_one_that_explains_it_all_goes_before_two():
+    both = Misconception("both", lambda s, b: torch.softmax(s, 0), "todo al revés")
+    assert verdict(both.implementation, *THREE, both).misconceptions == ("both",)
+
+
+def test_two_misconceptions_must_explain_every_case():
+    def student(scores, beta):
+        return torch.softmax(scores, 0) if len(scores) == 2 else scores
+
+    assert verdict(student, *THREE).misconceptions == ()
+
+
+def test_a_third_error_is_not_taken_for_two():
+    result = verdict(lambda s, b: torch.softmax(s, 0) / 3, *THREE)
+    assert result.misconceptions == () and "no son los esperados" in result.message
+
+
+def test_with_two_at_once_the_code_may_stop_in_some_case():
+    result = verdict(lambda s, b: torch.softmax(s, -1)[4], *THREE, CUT)
+    assert result.misconceptions == ("no_beta", "cut")
+    elsewhere = verdict(lambda s, b: torch.softmax(s, -1)[3 + len(s) // 5], *THREE, CUT)
+    assert elsewhere.misconceptions == (), "se detiene con otro mensaje"
+
+
+def test_two_that_stop_in_every_case_are_not_guessed():
+    stops = Misconception("stops", _weights_with(after=lambda w: w[9]), "te sales.")
+    result = verdict(lambda s, b: torch.softmax(s, -1)[9], NO_BETA, stops)
+    assert (result.status, result.misconceptions) == ("error", ())
+
+
+def test_two_errors_of_the_gradient_are_named():
+    tripled = _weights_with(scale=lambda s, b: b * (3 * s - 2 * s.detach()))
+    halved = _weights_with(after=lambda w: (w + w.detach()) / 2)
+    known = Misconception("a", tripled, "triplicas."), Misconception("b", halved, "partes.")
+    student = _weights_with(
+        scale=lambda s, b: b * (3 * s - 2 * s.detach()), after=lambda w: (w + w.detach()) / 2
+    )
+    result = verdict(student, *known, *THREE, gradient=True)
+    assert (result.property, result.misconceptions) == ("gradient", ("a", "b"))
 
 
 def test_a_hint_comes_with_the_inputs_that_showed_the_mistake():
