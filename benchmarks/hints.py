@@ -6,10 +6,14 @@ y **correctas**: cuántas veces pasan la referencia y las soluciones escritas de
 en `tests/checks/alternatives`; en float64; con entradas que no son contiguas; desde la GPU, si
 hay). **Mutantes**: los que dejan de pasar, de la solución con un cambio.
 
-**Parejas**: soluciones con dos de esos cambios a la vez. Reciben la pista de uno de los dos
-(**propia**), la propiedad que falla y nada más (**neutra**), o la pista de otro error que da
-lo mismo que ellas con diez semillas más (**mismo efecto**). **Falsa** es la de un error que no
-cometen, con un cambio o con dos.
+**Dos errores**: los errores frecuentes que se pueden cometer a la vez, de dos en dos y con diez
+semillas. Reciben la pista de **los dos**, la de **uno**, la de un tercero que hace **lo mismo** que
+los dos juntos, o **ninguna**: la propiedad que falla y nada más.
+
+**Dos mutantes**: soluciones con dos cambios a la vez, de los que por separado reciben pistas
+distintas; las nombradas, de las que hay, sin pasar de 150 por ejercicio. **Falsas** son las pistas
+de un error que no se comete: con un mutante, con dos errores, y con 150 parejas más de mutantes
+cualesquiera.
 
 Con `python -m benchmarks.hints TEMA…` se miden solo esos temas. Lo que ya se midió y no ha cambiado
 desde entonces no se repite.
@@ -32,12 +36,20 @@ from course_lib.grading.check import find_exercise, topic_exercises
 from course_lib.grading.fingerprint import library_fingerprint
 from course_lib.grading.notebooks import topics_in
 from tests.checks.correct import alternatives, in_general
-from tests.checks.judging import diagnose, each_runs_once, failures, find_pairs, mutations
+from tests.checks.judging import (
+    diagnose,
+    diagnose_pairs,
+    each_runs_once,
+    failures,
+    mutations,
+    pair_mutants,
+)
 from tests.checks.solutions import read_solutions
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "_build" / "hints"
 SEEDS = range(100)
+PAIR_SEEDS = range(10)
 
 
 def run(device: str) -> list[dict[str, Any]]:
@@ -101,17 +113,19 @@ def numbers_of(name: str) -> tuple[str, dict[str, Any], list[str]]:
     solution = next(s for s in read_solutions([exercise.topic]) if s.name == name)
     with torch.enable_grad(), each_runs_once(exercise):
         diagnoses = diagnose(exercise, SEEDS)
+        pairs = diagnose_pairs(exercise, PAIR_SEEDS)
         reference = failures(exercise, exercise.reference, SEEDS)
         students = alternatives(exercise) | in_general(exercise, solution.student())
         failed = {style: failures(exercise, each, SEEDS) for style, each in students.items()}
         made = mutations(exercise, solution)
-        pairs = find_pairs(made)
+        mutants, any_mutants = pair_mutants(made, known=True), pair_mutants(made)
     faults = [*diagnoses.passed, *diagnoses.unnamed, *diagnoses.confused, *reference]
     faults += [(style, *each) for style, found in failed.items() for each in found]
     faults += [("vive", each) for mutation in made for each in mutation.alive]
-    untrue = [each for mutation in made for each in mutation.false] + pairs.false
+    untrue = [each for mutation in made for each in mutation.false]
+    untrue += pairs.false + mutants.false + any_mutants.false
     faults += [("pista falsa", *each) for each in untrue]
-    faults += [("mismo efecto", *each) for each in pairs.same]
+    faults += [("sin nombre", *each) for each in mutants.unnamed]
     numbers = {
         "exercise": name,
         "misconceptions": len(exercise.misconceptions),
@@ -124,9 +138,13 @@ def numbers_of(name: str) -> tuple[str, dict[str, Any], list[str]]:
         "mutants": sum(m.tried for m in made),
         "killed": sum(m.tried - len(m.alive) for m in made),
         "pairs": pairs.tried,
-        "own": pairs.own,
-        "neutral": pairs.neutral,
+        "both": pairs.both,
+        "one": pairs.one,
         "same": len(pairs.same),
+        "unnamed": len(pairs.unnamed),
+        "mutant_pairs": mutants.tried,
+        "mutant_pairs_named": mutants.tried - len(mutants.unnamed) - len(mutants.false),
+        "any_pairs": any_mutants.tried,
         "false": len(untrue),
     }
     return name, numbers, [" · ".join(map(str, fault)) for fault in faults]
@@ -149,11 +167,13 @@ def row_of(numbers: dict[str, Any]) -> dict[str, Any]:
         "referencia": f"{n['reference']} / {n['seeds']}",
         "correctas": f"{n['correct_passed']} / {n['correct']}",
         "mutantes": f"{n['killed']} / {n['mutants']}",
-        "parejas": n["pairs"],
-        "propia": n["own"],
-        "neutra": n["neutral"],
-        "mismo efecto": n["same"],
-        "falsa": n["false"],
+        "dos errores": n["pairs"],
+        "los dos": n["both"],
+        "uno": n["one"],
+        "lo mismo": n["same"],
+        "ninguna": n["unnamed"],
+        "dos mutantes": f"{n['mutant_pairs_named']} / {n['mutant_pairs']}",
+        "falsas": n["false"],
     }
 
 

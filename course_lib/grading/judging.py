@@ -248,11 +248,11 @@ def _recognised(
     if match is not None:
         return _told(match)
     sure = _match_pair(exercise, cases, outcomes, expected, run, tried)
-    hints = [misconception.hint.rstrip(".") for misconception in sure]
+    hints = [m.hint if m.hint.endswith((".", "?")) else f"{m.hint}." for m in sure]
     if len(sure) == 2:
-        return sure, f"hay dos errores a la vez. Uno: {hints[0]}. El otro: {hints[1]}."
+        return sure, f"hay dos errores a la vez. Uno: {hints[0]} El otro: {hints[1]}"
     if sure:
-        return sure, f"hay más de un error. Uno: {hints[0]}. Al corregirlo verás el otro."
+        return sure, f"hay más de un error. Uno: {hints[0]} Al corregirlo verás el otro."
     return sure, ""
 
 

@@ -14,7 +14,7 @@ from course_lib.grading import check, judging, running
 from course_lib.grading.check import check_exercise
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.verdict import Verdict
-from tests.checks.mutants import Change, changes_of, describe, mutant, pairs_of
+from tests.checks.mutants import Change, changes_of, describe, mutant, pairs_of, some
 from tests.checks.solutions import Solution
 
 SECONDS = 10
@@ -100,18 +100,19 @@ def diagnose(exercise: Exercise, seeds: Iterable[int]) -> Diagnoses:
     return found
 
 
-# Dos errores frecuentes a la vez
+# Dos errores a la vez
 
 
 @dataclass
-class Company:
-    """Qué pista reciben las parejas de errores frecuentes de un ejercicio, con cada semilla.
+class Pairs:
+    """Qué pista reciben unas parejas de errores, cada una con los nombres de los suyos.
 
-    `both`: la de los dos; `one`: la de uno; `same`: la de otro error que, con todas las semillas,
-    da lo mismo que los dos; `undone`: ninguna, porque uno deshace el otro y la respuesta está
-    bien; `unnamed`: ninguna, solo la propiedad que falla; `false`: la de otro error, sin serlo.
+    `both`: la de los dos; `one`: la de uno; `same`: la de otro error que, con otras semillas, da
+    lo mismo que los dos; `undone`: ninguna, porque uno deshace el otro y la respuesta está bien;
+    `unnamed`: ninguna, solo la propiedad que falla; `false`: la de otro error, sin serlo.
     """
 
+    exercise: Exercise
     both: int = 0
     one: int = 0
     same: list[tuple] = field(default_factory=list)
@@ -121,29 +122,32 @@ class Company:
 
     @property
     def tried(self) -> int:
-        rare = self.same, self.undone, self.unnamed, self.false
-        return self.both + self.one + sum(map(len, rare))
+        """Las que se juzgaron y tienen algún error."""
+        return self.both + self.one + sum(map(len, (self.same, self.unnamed, self.false)))
+
+    def classify(self, student, own: set[str], verdict: Verdict, *record) -> None:
+        named = set(verdict.misconceptions)
+        record += (verdict,)
+        if verdict.status == "correct":
+            self.undone.append(record)
+        elif not named:
+            self.unnamed.append(record)
+        elif named == own:
+            self.both += 1
+        elif named < own:
+            self.one += 1
+        else:
+            alike = keeps_its_hint(self.exercise, student, verdict)
+            (self.same if alike else self.false).append(record)
 
 
-def diagnose_pairs(exercise: Exercise, seeds: Iterable[int]) -> Company:
-    """Comete los errores frecuentes de dos en dos y clasifica la pista que reciben."""
-    found = Company()
+def diagnose_pairs(exercise: Exercise, seeds: Iterable[int]) -> Pairs:
+    """Comete los errores frecuentes de dos en dos."""
+    found = Pairs(exercise)
     for seed in seeds:
         for a, b, both in exercise.pairs:
             verdict = check_exercise(exercise, both, seed=seed)
-            named = set(verdict.misconceptions)
-            record = (a.name, b.name, seed, verdict)
-            if verdict.status == "correct":
-                found.undone.append(record)
-            elif not named:
-                found.unnamed.append(record)
-            elif named == {a.name, b.name}:
-                found.both += 1
-            elif named < {a.name, b.name}:
-                found.one += 1
-            else:
-                alike = keeps_its_hint(exercise, both, verdict)
-                (found.same if alike else found.false).append(record)
+            found.classify(both, {a.name, b.name}, verdict, a.name, b.name, seed)
     return found
 
 
@@ -243,58 +247,32 @@ def mutations(exercise: Exercise, solution: Solution) -> list[Mutation]:
     return found
 
 
-# Dos errores a la vez
+# Los mutantes, de dos en dos
 
 
-@dataclass
-class Pairs:
-    """Qué pista reciben las parejas de errores de un ejercicio.
+def pair_mutants(tried: list[Mutation], most: int = MOST_PAIRS, *, known: bool = False) -> Pairs:
+    """Juzga parejas de cambios de cada celda con la solución de un ejercicio.
 
-    `own`: la de uno de los dos; `neutral`: ninguna, solo la propiedad que falla; `same`: la de otro
-    error, y el código hace lo mismo que él con todas las semillas; `false`: la de otro, sin serlo.
+    Argumentos:
+        tried: los mutantes de cada celda.
+        most: cuántas parejas, a lo más, de cada una.
+        known: solo las de dos cambios que, cada uno por su lado, reciben pistas distintas.
     """
-
-    own: int = 0
-    neutral: int = 0
-    same: list[tuple] = field(default_factory=list)
-    false: list[tuple] = field(default_factory=list)
-
-    @property
-    def tried(self) -> int:
-        return self.own + self.neutral + len(self.same) + len(self.false)
-
-
-def try_pairs(mutation: Mutation, found: Pairs, most: int) -> None:
-    """Juzga parejas de errores de una celda y clasifica la pista que reciben."""
-    hints = {id(m.change): m.hints for m in mutation.mistakes}
-    for pair in pairs_of([m.change for m in mutation.mistakes], most):
-        try:
-            with deadline(SECONDS), contextlib.redirect_stdout(io.StringIO()):
-                student = mutation.student(*pair)
-                verdict = first_fault(mutation.exercise, student, MUTANT_SEEDS)
-                own = {name for change in pair for name in hints[id(change)]}
-                _classify(mutation, pair, student, verdict, own, found)
-        except Exception:  # no llega a definirse: no hay nada que calificar
-            continue
-
-
-def _classify(mutation, pair, student, verdict, own, found: Pairs) -> None:
-    if verdict.status == "correct":  # un cambio deshace el otro
-        return
-    if not verdict.misconceptions:
-        found.neutral += 1
-    elif own.issuperset(verdict.misconceptions):
-        found.own += 1
-    else:
-        told = [describe(mutation.code, change) for change in pair]
-        alike = keeps_its_hint(mutation.exercise, student, verdict)
-        record = (verdict.misconceptions, verdict.property, *told)
-        (found.same if alike else found.false).append(record)
-
-
-def find_pairs(tried: list[Mutation], most: int = MOST_PAIRS) -> Pairs:
-    """Juzga parejas de errores de cada celda con la solución de un ejercicio."""
-    found = Pairs()
+    found = Pairs(tried[0].exercise)
     for mutation in tried:
-        try_pairs(mutation, found, most)
+        own = {id(mistake.change): set(mistake.hints) for mistake in mutation.mistakes}
+        pairs = pairs_of([mistake.change for mistake in mutation.mistakes])
+        if known:
+            each = ((pair, *(own[id(change)] for change in pair)) for pair in pairs)
+            pairs = [pair for pair, a, b in each if a and b and not a & b]
+        for pair in some(pairs, most):
+            try:
+                with deadline(SECONDS), contextlib.redirect_stdout(io.StringIO()):
+                    student = mutation.student(*pair)
+                    verdict = first_fault(mutation.exercise, student, MUTANT_SEEDS)
+                    names = set().union(*(own[id(change)] for change in pair))
+                    told = [describe(mutation.code, change) for change in pair]
+                    found.classify(student, names, verdict, *told)
+            except Exception:  # no llega a definirse: no hay nada que calificar
+                continue
     return found

@@ -51,9 +51,13 @@ def changes_of(code: str) -> list[Change]:
     ]
 
 
-def pairs_of(changes: list[Change], most: int) -> list[tuple[Change, Change]]:
-    """Da parejas de cambios que no se tocan: todas, o unas al azar, siempre las mismas."""
-    pairs = [p for p in itertools.combinations(changes, 2) if p[0].is_apart_from(p[1])]
+def pairs_of(changes: list[Change]) -> list[tuple[Change, Change]]:
+    """Da las parejas de cambios que no se tocan."""
+    return [p for p in itertools.combinations(changes, 2) if p[0].is_apart_from(p[1])]
+
+
+def some(pairs: list, most: int) -> list:
+    """Da todas, o unas al azar, siempre las mismas."""
     return pairs if len(pairs) <= most else Random(0).sample(pairs, most)
 
 

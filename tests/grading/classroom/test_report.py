@@ -5,16 +5,17 @@ import json
 import re
 import tomllib
 import unicodedata
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+import torch
 from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_lib.grading.check import topic_exercises
+from course_lib.grading.check import check, topic_exercises
 from course_lib.grading.classroom.collection import Entry, Graded
 from course_lib.grading.classroom.outline import topic_outline
 from course_lib.grading.classroom.page_text import (
@@ -221,6 +222,19 @@ def test_a_misconception_says_how_many_and_who():
     who = card.select("details a")
     assert [a.get_text() for a in who] == ["Estudiante 0000", "Estudiante 0003", "Estudiante 0006"]
     assert who[0]["href"] == "feedback/Estudiante%200000.html"
+
+
+def test_who_makes_two_at_once_counts_in_both():
+    both = check("attention.soft_argmax", lambda s, beta: torch.softmax(s, dim=0))
+    assert both.misconceptions == ("wrong_axis", "no_beta")
+    one, two = mistaken("soft_argmax", "no_beta"), ExerciseResult(**asdict(both))
+    people = [graded(each, who=entry(n, i)) for i, (n, each) in enumerate([("a", two), ("b", one)])]
+    page = parse(class_report(people))
+    cards = [card.get_text() for card in page.select(".mistakes > li")]
+    assert "2 de 2" in cards[0] and "No usas β" in cards[0], "la pista de quien cometió solo ese"
+    assert "1 de 2" in cards[1] and "Hay dos errores a la vez. Uno: los pesos" in cards[1]
+    assert "Pistas. Hay dos errores a la vez" in said(feedback_page([people[0]]))
+    assert "Pista. No usas β" in said(feedback_page([people[1]]))
 
 
 def test_an_unrecognised_mistake_is_told_with_what_each_one_was_told():
