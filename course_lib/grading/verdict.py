@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ class Verdict:
     points: int
     max_points: int
     message: str = ""
-    misconceptions: tuple[str, ...] = ()
+    misconceptions: Sequence[str] = ()
     property: str | None = None
     seconds: float = 0.0
     earned: str = ""
