@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception, Part
+from course_lib.grading.exercise import Exercise, Misconception, Part, combinable
 from course_lib.models.text_classifier import binary_cross_entropy
 from course_lib.primitives.pooling import max_pool, mean_pool
 
@@ -40,12 +40,20 @@ def _max_cases(rng):
     ]
 
 
-def _max_filling(value):
-    return lambda H, visible: H.masked_fill(~_shown(visible), value).amax(dim=-2)
+@combinable
+def _max_with(
+    seen=lambda visible: visible,
+    fill=-math.inf,
+    summary=lambda H: H.amax(dim=-2),
+    empty=lambda summary, shown: torch.where(shown.any(dim=-2), summary, 0.0),
+):
+    """El máximo, por pasos: qué se ve, con qué se tapa lo demás, qué se toma y los vacíos."""
 
+    def implementation(H, visible):
+        shown = _shown(seen(visible))
+        return empty(summary(H.masked_fill(~shown, fill)), shown)
 
-def _max_without_empty(H, visible):
-    return H.masked_fill(~_shown(visible), -math.inf).amax(dim=-2)
+    return implementation
 
 
 def _some_word_in_each(H, visible):
@@ -62,53 +70,53 @@ MAX_POOL = Exercise(
     misconceptions=(
         Misconception(
             "padding_takes_part",
-            lambda H, visible: H.amax(dim=-2),
+            _max_with(seen=torch.ones_like),
             "el relleno participa: su estado puede ser el mayor, y el resumen cambia con cuántas "
             "columnas de relleno haya; quítalo antes de tomar el máximo",
         ),
         Misconception(
             "zeros_instead_of_infinity",
-            _max_filling(0.0),
+            _max_with(fill=0.0),
             "pones ceros en el relleno, y el cero gana a toda coordenada cuyos valores sean "
             "negativos; hace falta algo que nunca gane",
         ),
         Misconception(
             "multiplies_by_the_mask",
-            lambda H, visible: (H * _shown(visible)).sum(dim=-2),
+            _max_with(fill=0.0, summary=lambda H: H.sum(dim=-2)),
             "sumas las posiciones: eso no es un máximo",
         ),
         Misconception(
             "inverted_mask",
-            lambda H, visible: max_pool(H, ~visible),
+            _max_with(seen=torch.logical_not),
             "la máscara está al revés: True marca lo visible, y estás resumiendo el relleno",
         ),
         Misconception(
             "over_features",
-            lambda H, visible: H.amax(dim=-1),
+            _max_with(seen=torch.ones_like, summary=lambda H: H.amax(dim=-1)),
             "tomas el máximo entre las coordenadas de cada posición (el último eje): se pide entre "
             "las posiciones, y que quede un vector de d_model coordenadas por texto",
         ),
         Misconception(
             "returns_a_pair",
-            lambda H, visible: tuple(H.masked_fill(~_shown(visible), -math.inf).max(dim=-2)),
+            _max_with(summary=lambda H: H.max(dim=-2), empty=lambda pair, shown: tuple(pair)),
             "`max` con `dim` devuelve un par, los valores y sus lugares: quédate con los valores, "
             "o usa `amax`",
         ),
         Misconception(
             "empty_is_infinite",
-            _max_without_empty,
-            "un texto sin ninguna posición visible queda en −∞, y la capa que sigue da valores que "
-            "no son números: su resumen debe ser ceros",
+            _max_with(empty=lambda summary, shown: summary),
+            "un texto con todas sus posiciones tapadas queda en −∞, y la capa que sigue da valores "
+            "que no son números: su resumen debe ser ceros",
         ),
         Misconception(
             "empty_is_a_large_number",
-            _max_filling(-1e9),
-            "−10⁹ no gana nunca, pero un texto sin ninguna posición visible se queda con él: su "
-            "resumen debe ser ceros",
+            _max_with(fill=-1e9, empty=lambda summary, shown: summary),
+            "−10⁹ no gana nunca, pero un texto con todas sus posiciones tapadas se queda con él: "
+            "su resumen debe ser ceros",
         ),
         Misconception(
             "first_position",
-            lambda H, visible: H[..., 0, :],
+            _max_with(seen=torch.ones_like, summary=lambda H: H[..., 0, :]),
             "tomas el estado de la primera posición; se pide, en cada coordenada, el mayor",
         ),
     ),
@@ -126,8 +134,18 @@ def _mean_cases(rng):
     ]
 
 
-def _sum(H, visible):
-    return (H * _shown(visible)).sum(dim=-2)
+@combinable
+def _mean_with(
+    seen=lambda visible: visible,
+    count=lambda visible: visible.sum(dim=-1, keepdim=True).clamp(min=1),
+):
+    """La media, por pasos: qué posiciones cuentan, y entre cuántas se divide."""
+
+    def implementation(H, visible):
+        kept = seen(visible)
+        return (H * _shown(kept)).sum(dim=-2) / count(kept)
+
+    return implementation
 
 
 MEAN_POOL = Exercise(
@@ -139,25 +157,25 @@ MEAN_POOL = Exercise(
     misconceptions=(
         Misconception(
             "padding_takes_part",
-            lambda H, visible: H.mean(dim=-2),
-            "el relleno participa en la suma y en la cuenta: los textos cortos se parecen entre sí "
-            "solo porque tienen mucho relleno",
+            _mean_with(seen=torch.ones_like),
+            "el relleno participa como si fuera texto: los textos cortos se parecen entre sí solo "
+            "porque tienen mucho relleno",
         ),
         Misconception(
             "divided_by_full_length",
-            lambda H, visible: _sum(H, visible) / H.shape[-2],
-            "la suma está bien, y divides por la longitud con relleno: el mismo texto se encoge si "
-            "le toca un lote más largo; divide por sus posiciones reales",
+            _mean_with(count=lambda visible: visible.shape[-1]),
+            "divides por la longitud con relleno: el mismo texto se encoge si le toca un lote más "
+            "largo; divide por sus posiciones reales",
         ),
         Misconception(
             "not_divided",
-            _sum,
-            "es la suma de las posiciones reales: falta dividir por cuántas son",
+            _mean_with(count=lambda visible: 1),
+            "es una suma: falta dividir por cuántas son las posiciones reales",
         ),
         Misconception(
             "divided_by_the_whole_batch",
-            lambda H, visible: _sum(H, visible) / visible.sum(),
-            "divides por las posiciones reales de todo el lote; cada texto se divide por las suyas",
+            _mean_with(count=lambda visible: visible.sum()),
+            "divides por las posiciones de todo el lote; cada texto se divide por las suyas",
         ),
         Misconception(
             "over_features",
@@ -166,13 +184,13 @@ MEAN_POOL = Exercise(
         ),
         Misconception(
             "empty_divides_by_zero",
-            lambda H, visible: _sum(H, visible) / visible.sum(dim=-1, keepdim=True),
+            _mean_with(count=lambda visible: visible.sum(dim=-1, keepdim=True)),
             "un texto sin posiciones visibles divide cero entre cero: cuenta al menos una para "
             "que su resumen sean ceros",
         ),
         Misconception(
             "counts_one_more",
-            lambda H, visible: _sum(H, visible) / (visible.sum(dim=-1, keepdim=True) + 1),
+            _mean_with(count=lambda visible: visible.sum(dim=-1, keepdim=True) + 1),
             "divides por una posición de más: para no dividir por cero, pon un mínimo en vez de "
             "sumar uno",
         ),
@@ -192,12 +210,24 @@ def _loss_cases(rng):
     return [(z, y), (_randn(rng, 5), torch.rand(5, generator=rng)), (huge, wrong)]
 
 
-def _from_probabilities(z, y, p):
-    return -(y * p.log() + (1 - y) * (1 - p).log()).mean()
+@combinable
+def _loss_with(
+    labels=lambda y: y,
+    logs=lambda z: (F.logsigmoid(z), F.logsigmoid(-z)),
+    gain=lambda y, yes, no: y * yes + (1 - y) * no,
+    reduce=torch.mean,
+    sign=-1,
+):
+    """La entropía, por pasos: etiquetas, log p y log(1 − p), qué suma cada una, media y signo."""
+    return lambda z, y: sign * reduce(gain(labels(y), *logs(z)))
 
 
-def _only_ones(z, y):
-    return -(y * F.logsigmoid(z)).mean()
+def _logs_of(probability):
+    def logs(z):
+        p = probability(z)
+        return p.log(), (1 - p).log()
+
+    return logs
 
 
 def _moderate(z, y):
@@ -221,46 +251,48 @@ BINARY_CROSS_ENTROPY = Exercise(
     misconceptions=(
         Misconception(
             "not_stable",
-            lambda z, y: _from_probabilities(z, y, torch.sigmoid(z)),
-            "la fórmula es la correcta, pero con logits grandes da infinito: σ(z) se redondea a 1 "
-            "y el logaritmo de 1 − σ(z) es −∞ (o se desborda la exponencial). Usa los logits, sin "
-            "calcular la probabilidad",
+            _loss_with(logs=_logs_of(torch.sigmoid)),
+            "con logits grandes da infinito: σ(z) se redondea a 1 y el logaritmo de 1 − σ(z) es −∞ "
+            "(o se desborda la exponencial). Usa los logits, sin calcular la probabilidad",
         ),
         Misconception(
             "clipped",
-            lambda z, y: _from_probabilities(z, y, torch.sigmoid(z).clamp(1e-7, 1 - 1e-7)),
+            _loss_with(logs=_logs_of(lambda z: torch.sigmoid(z).clamp(1e-7, 1 - 1e-7))),
             "recortas la probabilidad para que el logaritmo no se vaya a infinito: así un error "
             "enorme cuesta lo mismo que uno grande y deja de dar gradiente; usa los logits",
         ),
         Misconception(
             "no_sigmoid",
-            lambda z, y: -(y * z + (1 - y) * (1 - z)).mean(),
+            _loss_with(logs=lambda z: (z, 1 - z)),
             "usas el logit como si ya fuera un logaritmo de probabilidad: falta log σ(z)",
         ),
         Misconception(
             "only_positives",
-            _only_ones,
+            _loss_with(gain=lambda y, yes, no: y * yes),
             "falta la mitad de la fórmula: las etiquetas 0 también cuestan, con log(1 − σ(z))",
         ),
         Misconception(
             "sum",
-            lambda z, y: F.binary_cross_entropy_with_logits(z, y, reduction="sum"),
+            _loss_with(reduce=torch.sum),
             "es la suma: se pide la media, para que la pérdida no crezca con el tamaño del lote",
         ),
         Misconception(
             "sign",
-            lambda z, y: -binary_cross_entropy(z, y),
+            _loss_with(sign=1),
             "el signo está al revés: entrenar con eso busca la peor respuesta",
         ),
         Misconception(
             "softmax",
-            lambda z, y: -(y * F.log_softmax(z, dim=-1)).sum(dim=-1).mean(),
-            "eso es la entropía cruzada con softmax, donde las clases compiten; aquí cada logit es "
-            "una pregunta de sí o no, con su sigmoide",
+            _loss_with(
+                logs=lambda z: (F.log_softmax(z, dim=-1), torch.zeros_like(z)),
+                reduce=lambda gains: gains.sum(dim=-1).mean(),
+            ),
+            "usas una softmax, con la que las clases compiten; aquí cada logit es una pregunta de "
+            "sí o no, con su sigmoide",
         ),
         Misconception(
             "swapped_labels",
-            lambda z, y: binary_cross_entropy(z, 1 - y),
+            _loss_with(labels=lambda y: 1 - y),
             "las etiquetas están cambiadas: con y = 1 el costo es −log σ(z)",
         ),
     ),
@@ -270,10 +302,24 @@ BINARY_CROSS_ENTROPY = Exercise(
 # 4 · Una bolsa de palabras
 
 
-def _bag(token_ids, vocab_size, pad_id):
-    counts = F.one_hot(token_ids, vocab_size).sum(dim=-2)
-    counts[..., pad_id] = 0
-    return counts
+def _without_column(counts, column):
+    return counts.index_fill(-1, torch.tensor(column), 0)
+
+
+@combinable
+def _bag_with(
+    texts=lambda token_ids: token_ids,
+    count=lambda marks: marks.sum(dim=-2),
+    hide=_without_column,
+    after=lambda counts: counts,
+):
+    """La bolsa, por pasos: qué textos, cómo se cuentan sus palabras, y el relleno."""
+
+    def implementation(token_ids, vocab_size, pad_id):
+        counts = count(F.one_hot(texts(token_ids), vocab_size))
+        return after(hide(counts, pad_id))
+
+    return implementation
 
 
 def _bag_cases(rng):
@@ -288,65 +334,45 @@ def _bag_cases(rng):
     return cases
 
 
-def _bag_presence(token_ids, vocab_size, pad_id):
-    return _bag(token_ids, vocab_size, pad_id).clamp(max=1)
-
-
-def _bag_shared(token_ids, vocab_size, pad_id):
-    return _bag(token_ids.flatten(), vocab_size, pad_id)
-
-
-def _bag_frequencies(token_ids, vocab_size, pad_id):
-    counts = _bag(token_ids, vocab_size, pad_id)
-    return counts / counts.sum(dim=-1, keepdim=True)
-
-
-def _bag_dropping(token_ids, vocab_size, pad_id):
-    counts = F.one_hot(token_ids, vocab_size).sum(dim=-2)
-    return torch.cat([counts[..., :pad_id], counts[..., pad_id + 1 :]], dim=-1)
-
-
-def _bag_first_column(token_ids, vocab_size, pad_id):
-    counts = F.one_hot(token_ids, vocab_size).sum(dim=-2)
-    counts[..., 0] = 0
-    return counts
+def _removed_column(counts, column):
+    return torch.cat([counts[..., :column], counts[..., column + 1 :]], dim=-1)
 
 
 BAG_OF_WORDS = Exercise(
     name="text_classifier.bag_of_words",
     points=1,
-    reference=_bag,
+    reference=_bag_with(),
     cases=_bag_cases,
     misconceptions=(
         Misconception(
             "counts_the_padding",
-            lambda token_ids, vocab_size, pad_id: F.one_hot(token_ids, vocab_size).sum(dim=-2),
-            "cuentas también el relleno: su columna dice cuánto le faltaba al texto, no qué dice",
+            _bag_with(hide=lambda counts, pad_id: counts),
+            "cuentas también el relleno: su columna no dice nada del texto",
         ),
         Misconception(
             "presence",
-            _bag_presence,
+            _bag_with(count=lambda marks: marks.amax(dim=-2)),
             "marcas qué palabras están, sin contar cuántas veces",
         ),
         Misconception(
             "one_bag_for_all",
-            _bag_shared,
+            _bag_with(texts=torch.flatten),
             "metes todos los textos en la misma bolsa: hace falta una fila por texto",
         ),
         Misconception(
             "frequencies",
-            _bag_frequencies,
+            _bag_with(after=lambda counts: counts / counts.sum(dim=-1, keepdim=True)),
             "divides por el total: se piden las cuentas",
         ),
         Misconception(
             "drops_the_column",
-            _bag_dropping,
+            _bag_with(hide=_removed_column),
             "quitas la columna del relleno, y así las palabras que siguen cambian de número; "
             "déjala en cero",
         ),
         Misconception(
             "padding_is_always_zero",
-            _bag_first_column,
+            _bag_with(hide=lambda counts, pad_id: _without_column(counts, 0)),
             "supones que el relleno es siempre el 0: usa `pad_id`",
         ),
     ),
@@ -356,10 +382,22 @@ BAG_OF_WORDS = Exercise(
 # 5 · Lo que dice el nombre de un archivo
 
 
-def _read_name(path):
-    folder, file = path.split("/")[-2:]
-    number, rating = file.removesuffix(".txt").split("_")
-    return {"neg": 0, "pos": 1}[folder], int(number), int(rating)
+@combinable
+def _name_with(
+    is_positive=lambda path, folder: folder == "pos",
+    label=int,
+    grade=lambda rating: rating,
+    number=int,
+    order=lambda label, number, rating: (label, number, rating),
+):
+    """Leer el nombre, por pasos: de dónde sale la etiqueta, los números y su orden."""
+
+    def implementation(path):
+        folder, file = path.split("/")[-2:]
+        first, rating = file.removesuffix(".txt").split("_")
+        return order(label(is_positive(path, folder)), number(first), number(grade(rating)))
+
+    return implementation
 
 
 def _name_cases(rng):
@@ -379,51 +417,47 @@ def _name_cases(rng):
     return [*cases, ("aclImdb/train/pos/81_10.txt",)]
 
 
-def _name_with(change):
-    return lambda path: change(path, *_read_name(path))
-
-
 READ_NAME = Exercise(
     name="text_classifier.read_name",
     points=1,
-    reference=_read_name,
+    reference=_name_with(),
     cases=_name_cases,
     misconceptions=(
         Misconception(
             "searches_the_whole_path",
-            _name_with(lambda path, label, number, rating: (int("pos" in path), number, rating)),
+            _name_with(is_positive=lambda path, folder: "pos" in path),
             "buscas «pos» en toda la ruta, y puede estar en otra carpeta: la etiqueta es la "
             "carpeta que contiene al archivo",
         ),
         Misconception(
             "searches_neg_in_the_whole_path",
-            _name_with(lambda path, label, *rest: (int("neg" not in path), *rest)),
+            _name_with(is_positive=lambda path, folder: "neg" not in path),
             "buscas «neg» en toda la ruta, y puede estar en otra carpeta: la etiqueta es la "
             "carpeta que contiene al archivo",
         ),
         Misconception(
             "first_digit",
-            _name_with(lambda path, label, number, rating: (label, number, int(str(rating)[0]))),
+            _name_with(grade=lambda rating: rating[0]),
             "tomas un solo dígito de la nota: la más alta tiene dos",
         ),
         Misconception(
             "swapped",
-            _name_with(lambda path, label, number, rating: (label, rating, number)),
+            _name_with(order=lambda label, number, rating: (label, rating, number)),
             "el número va antes del guion bajo y la nota, después",
         ),
         Misconception(
             "split_as_label",
-            _name_with(lambda path, label, *rest: (int("train" in path), *rest)),
+            _name_with(is_positive=lambda path, folder: "train" in path),
             "«train» y «test» dicen en qué parte está la reseña, no si es buena",
         ),
         Misconception(
             "texts_not_numbers",
-            _name_with(lambda path, label, number, rating: (label, str(number), str(rating))),
+            _name_with(number=str),
             "devuelves textos: el número y la nota son enteros",
         ),
         Misconception(
             "inverted",
-            _name_with(lambda path, label, number, rating: (1 - label, number, rating)),
+            _name_with(label=lambda is_positive: 1 - is_positive),
             "la etiqueta está al revés: «pos» es 1",
         ),
     ),
@@ -439,12 +473,14 @@ def _attend(X, W_q, W_k, W_v, mask):
     return torch.softmax(scores, dim=-1) @ (X @ W_v)
 
 
-def _classify(X, visible, W_q, W_k, W_v, W, b):
-    H = _attend(X, W_q, W_k, W_v, visible.unsqueeze(-2))
-    return max_pool(H, visible) @ W + b
+def _keys(visible):
+    return visible.unsqueeze(-2)
 
 
-def _classify_with(mask, pool=max_pool):
+@combinable
+def _classify_with(mask=_keys, pool=max_pool):
+    """El clasificador, por pasos: qué oculta la atención y cómo se resume el texto."""
+
     def implementation(X, visible, W_q, W_k, W_v, W, b):
         H = _attend(X, W_q, W_k, W_v, mask(visible))
         return pool(H, visible) @ W + b
@@ -470,49 +506,39 @@ def _classify_cases(rng):
     ]
 
 
-def _keys(visible):
-    return visible.unsqueeze(-2)
-
-
-def _queries(visible):
-    return visible.unsqueeze(-1)
-
-
 CLASSIFIER_BUG = Exercise(
     name="text_classifier.classifier_bug",
     points=2,
-    reference=_classify,
+    reference=_classify_with(),
     cases=_classify_cases,
     gradient=True,
     tolerance=TOLERANCE,
     misconceptions=(
         Misconception(
             "still_hides_queries",
-            _classify_with(_queries),
+            _classify_with(mask=_shown),
             "las palabras reales siguen mirando el relleno: en la atención falta la máscara, u "
             "oculta filas (consultas); lo que se oculta son columnas (claves)",
         ),
         Misconception(
             "inverted_mask",
-            _classify_with(lambda visible: ~_keys(visible)),
+            _classify_with(mask=lambda visible: ~_keys(visible)),
             "la máscara de la atención quedó al revés: solo se ve el relleno",
         ),
         Misconception(
             "pools_the_padding",
-            _classify_with(_keys, lambda H, visible: H.amax(dim=-2)),
-            "la atención ya está bien, pero ahora el máximo incluye el relleno: también sus "
-            "posiciones tienen un estado",
+            _classify_with(pool=lambda H, visible: H.amax(dim=-2)),
+            "el máximo incluye el relleno: también sus posiciones tienen un estado",
         ),
         Misconception(
             "hides_both_in_pooling",
-            _classify_with(_keys, lambda H, visible: (H * _queries(visible)).amax(dim=-2)),
-            "la atención ya está bien, pero el máximo ve ceros en el relleno, y ganan a los "
-            "valores negativos",
+            _classify_with(pool=lambda H, visible: (H * _shown(visible)).amax(dim=-2)),
+            "el máximo ve ceros en el relleno, y ganan a los valores negativos",
         ),
         Misconception(
             "mean",
-            _classify_with(_keys, mean_pool),
-            "la atención ya está bien, pero cambiaste el máximo por la media; ese no era el error",
+            _classify_with(pool=mean_pool),
+            "cambiaste el máximo por la media; ese no era el error",
         ),
     ),
 )
