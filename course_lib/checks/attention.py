@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, Part, combinable, no_inputs
 from course_lib.primitives.additive import additive_scores
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.softmax import hard_argmax, soft_argmax
@@ -20,6 +20,24 @@ def _soft_argmax_cases(rng: torch.Generator) -> list[tuple]:
     ]
 
 
+@combinable
+def _soft_argmax_with(
+    *,
+    score=lambda s, beta: beta * s,
+    power=lambda x, highest: torch.exp(x - highest),
+    dim=-1,
+    after=lambda weights, beta: weights,
+):
+    """El arg max suave paso a paso; con `dim=()`, sobre todos los ejes a la vez."""
+
+    def weights(s: Tensor, beta: float) -> Tensor:
+        x = score(s, beta)
+        powers = power(x, x.amax(dim, keepdim=True))
+        return after(powers / powers.sum(dim, keepdim=True), beta)
+
+    return weights
+
+
 SOFT_ARGMAX = Exercise(
     name="attention.soft_argmax",
     points=1,
@@ -30,42 +48,42 @@ SOFT_ARGMAX = Exercise(
     misconceptions=[
         Misconception(
             "wrong_axis",
-            lambda s, beta: torch.softmax(beta * s, dim=0),
-            "los pesos suman 1 por el primer eje, y deberían sumar 1 por el último: cada "
+            _soft_argmax_with(dim=0),
+            "normalizas por el primer eje, y los pesos deben sumar 1 por el último: cada "
             "consulta reparte su atención entre sus claves. Revisa `dim`.",
         ),
         Misconception(
             "global_sum",
-            lambda s, beta: torch.softmax((beta * s).flatten(), dim=0).reshape(s.shape),
+            _soft_argmax_with(dim=()),
             "divides por la suma de todo el tensor. Cada fila tiene su propio denominador: usa "
             "`dim=-1, keepdim=True`.",
         ),
         Misconception(
             "beta_outside",
-            lambda s, beta: beta * torch.softmax(s, dim=-1),
+            _soft_argmax_with(score=lambda s, beta: s, after=lambda weights, beta: beta * weights),
             "β multiplica los pesos, y así ya no suman 1. β va dentro de la exponencial, "
             "multiplicando las puntuaciones.",
         ),
         Misconception(
             "temperature",
-            lambda s, beta: torch.softmax(s / beta, dim=-1),
+            _soft_argmax_with(score=lambda s, beta: s / beta),
             "divides por β, como si fuera la temperatura. β es la temperatura inversa: al crecer "
             "tiene que acercar los pesos al arg max duro.",
         ),
         Misconception(
             "no_beta",
-            lambda s, beta: torch.softmax(s, dim=-1),
+            _soft_argmax_with(score=lambda s, beta: s),
             "no usas β: tus pesos son los mismos con cualquier temperatura inversa.",
         ),
         Misconception(
             "no_exponential",
-            lambda s, beta: (beta * s) / (beta * s).sum(dim=-1, keepdim=True),
+            _soft_argmax_with(power=lambda x, highest: x),
             "divides las puntuaciones por su suma, sin exponencial: pueden salir pesos negativos "
             "o una división por cero.",
         ),
         Misconception(
             "overflow",
-            lambda s, beta: torch.exp(beta * s) / torch.exp(beta * s).sum(dim=-1, keepdim=True),
+            _soft_argmax_with(power=lambda x, highest: torch.exp(x)),
             "con puntuaciones grandes la exponencial se desborda. Resta antes el máximo de cada "
             "fila: los pesos no cambian.",
         ),
@@ -86,17 +104,27 @@ def _hard_argmax_cases(rng: torch.Generator) -> list[tuple]:
     ]
 
 
-def _last_maximum(scores: Tensor) -> Tensor:
-    return hard_argmax(scores.flip(-1)).flip(-1)
+@combinable
+def _hard_argmax_with(*, dim=-1, choose=hard_argmax, answer=lambda weights, scores, dim: weights):
+    """El arg max duro paso a paso: qué posiciones se eligen por el eje y qué se devuelve."""
+    return lambda scores: answer(choose(scores, dim), scores, dim)
 
 
-def _is_maximum(scores: Tensor) -> Tensor:
-    return (scores == scores.max(dim=-1, keepdim=True).values).to(scores.dtype)
+def _is_maximum(scores: Tensor, dim: int) -> Tensor:
+    return (scores == scores.amax(dim, keepdim=True)).to(scores.dtype)
 
 
-def _rows_instead_of_columns(scores: Tensor) -> Tensor:
+def _split_among_maxima(scores: Tensor, dim: int) -> Tensor:
+    return _is_maximum(scores, dim) / _is_maximum(scores, dim).sum(dim, keepdim=True)
+
+
+def _last_maximum(scores: Tensor, dim: int) -> Tensor:
+    return hard_argmax(scores.flip(dim), dim).flip(dim)
+
+
+def _rows_instead_of_columns(scores: Tensor, dim: int) -> Tensor:
     weights = torch.zeros_like(scores)
-    weights[scores.argmax(dim=-1)] = 1.0
+    weights[scores.argmax(dim)] = 1.0
     return weights
 
 
@@ -108,55 +136,55 @@ HARD_ARGMAX = Exercise(
     misconceptions=[
         Misconception(
             "all_ties",
-            _is_maximum,
+            _hard_argmax_with(choose=_is_maximum),
             "en un empate pones un 1 en cada máximo, y ‖a‖₀ debe ser 1. Quédate solo con el "
             "primero.",
         ),
         Misconception(
             "split_ties",
-            lambda s: _is_maximum(s) / _is_maximum(s).sum(dim=-1, keepdim=True),
+            _hard_argmax_with(choose=_split_among_maxima),
             "en un empate repartes el peso. Ese es el límite del arg max suave con β → ∞, no el "
             "arg max duro: aquí se lo lleva todo el primer máximo.",
         ),
         Misconception(
             "last_maximum",
-            _last_maximum,
+            _hard_argmax_with(choose=_last_maximum),
             "en un empate te quedas con el último máximo, y la regla es el primero.",
         ),
         Misconception(
             "index",
-            lambda s: s.argmax(dim=-1),
+            _hard_argmax_with(answer=lambda weights, s, dim: weights.argmax(dim)),
             "devuelves la posición del máximo. Se pide un vector de pesos tan largo como las "
             "puntuaciones, con un 1 en esa posición y ceros en las demás.",
         ),
         Misconception(
             "maximum",
-            lambda s: s.max(dim=-1).values,
+            _hard_argmax_with(answer=lambda weights, s, dim: s.amax(dim)),
             "devuelves el máximo, que es una puntuación. Se pide el arg max: dónde está, escrito "
             "como un vector de ceros y un 1.",
         ),
         Misconception(
             "row_index",
-            _rows_instead_of_columns,
+            _hard_argmax_with(choose=_rows_instead_of_columns),
             "`ceros[posiciones] = 1` elige filas enteras, no una columna en cada fila. Para "
             "escribir en cada fila usa `one_hot` o `scatter`.",
             raises=IndexError,
         ),
         Misconception(
             "kept_score",
-            lambda s: hard_argmax(s) * s,
+            _hard_argmax_with(answer=lambda weights, s, dim: weights * s),
             "en la posición elegida dejas la puntuación. Un peso duro vale 1, para que la salida "
             "sea exactamente una de las entradas.",
         ),
         Misconception(
             "integers",
-            lambda s: hard_argmax(s).long(),
+            _hard_argmax_with(answer=lambda weights, s, dim: weights.long()),
             "los pesos son enteros, y no se pueden multiplicar por valores de punto flotante. "
             "Devuelve el mismo tipo que las puntuaciones: `.to(scores.dtype)`.",
         ),
         Misconception(
             "wrong_axis",
-            lambda s: hard_argmax(s, dim=0),
+            _hard_argmax_with(dim=0),
             "buscas el máximo por el primer eje. Cada fila elige una de sus columnas: `dim=-1`.",
         ),
     ],
@@ -172,19 +200,22 @@ def decoding_step(state: Tensor, encoder_states: Tensor) -> tuple[Tensor, Tensor
     return weights[:, 0], (weights @ encoder_states)[:, 0]
 
 
-def _step_with(weigh, mix=lambda weights, H: (weights[..., None] * H).sum(dim=1)):
-    """Construye un paso equivocado: `weigh` da los pesos y `mix` los aplica a los estados."""
+@combinable
+def _step_with(
+    *,
+    scale=lambda d: 1.0,
+    weigh=lambda scores: torch.softmax(scores, dim=-1),
+    mix=lambda weights, H, scores: (weights[..., None] * H).sum(dim=1),
+    order=lambda weights, context: (weights, context),
+):
+    """Un paso de decodificación: puntuar, pesar, mezclar los estados y devolver los dos."""
 
     def step(state: Tensor, encoder_states: Tensor) -> tuple[Tensor, Tensor]:
-        scores = (encoder_states * state[:, None]).sum(dim=-1)
+        scores = scale(state.shape[-1]) * (encoder_states * state[:, None]).sum(dim=-1)
         weights = weigh(scores)
-        return weights, mix(weights, encoder_states)
+        return order(weights, mix(weights, encoder_states, scores))
 
     return step
-
-
-def _softmax(scores: Tensor) -> Tensor:
-    return torch.softmax(scores, dim=-1)
 
 
 def _step_cases(rng: torch.Generator) -> list[tuple]:
@@ -192,15 +223,6 @@ def _step_cases(rng: torch.Generator) -> list[tuple]:
     return [
         (torch.randn(b, d, generator=rng), torch.randn(b, t, d, generator=rng)) for b, t, d in sizes
     ]
-
-
-def _scaled_step(state: Tensor, encoder_states: Tensor) -> tuple[Tensor, Tensor]:
-    return decoding_step(state / state.shape[-1] ** 0.5, encoder_states)
-
-
-def _scores_as_mix(state: Tensor, encoder_states: Tensor) -> tuple[Tensor, Tensor]:
-    weights, _ = decoding_step(state, encoder_states)
-    return weights, _step_with(lambda s: s)(state, encoder_states)[1]
 
 
 DECODING_STEP = Exercise(
@@ -213,57 +235,57 @@ DECODING_STEP = Exercise(
     misconceptions=[
         Misconception(
             "plain_mean",
-            _step_with(_softmax, lambda w, H: H.mean(dim=1)),
+            _step_with(mix=lambda w, H, scores: H.mean(dim=1)),
             "el contexto es el promedio de los estados y no depende de los pesos: la consulta no "
             "elige nada. Multiplica cada estado por su peso antes de sumar.",
         ),
         Misconception(
             "weighted_mean",
-            _step_with(_softmax, lambda w, H: (w[..., None] * H).mean(dim=1)),
-            "multiplicas por los pesos y además promedias. Los pesos ya suman 1: basta con sumar.",
+            _step_with(mix=lambda w, H, scores: (w[..., None] * H).mean(dim=1)),
+            "multiplicas por los pesos y además promedias: con los pesos basta con sumar.",
         ),
         Misconception(
             "plain_sum",
-            _step_with(_softmax, lambda w, H: H.sum(dim=1)),
+            _step_with(mix=lambda w, H, scores: H.sum(dim=1)),
             "sumas los estados sin sus pesos.",
         ),
         Misconception(
             "best_state",
-            _step_with(_softmax, lambda w, H: (hard_argmax(w)[..., None] * H).sum(dim=1)),
+            _step_with(mix=lambda w, H, scores: (hard_argmax(w)[..., None] * H).sum(dim=1)),
             "el contexto es el estado de mayor peso. Eso es atención dura; se pide la suave, que "
             "mezcla todos los estados según sus pesos.",
         ),
         Misconception(
             "mixes_with_scores",
-            _scores_as_mix,
-            "los pesos están bien, pero el contexto mezcla los estados con las puntuaciones. "
-            "Multiplica cada estado por su peso, el que sale de softmax.",
+            _step_with(mix=lambda w, H, scores: (scores[..., None] * H).sum(dim=1)),
+            "el contexto mezcla los estados con las puntuaciones. Multiplica cada estado por su "
+            "peso, el que sale de softmax.",
         ),
         Misconception(
             "no_softmax",
-            _step_with(lambda s: s),
+            _step_with(weigh=lambda scores: scores),
             "usas las puntuaciones como pesos, sin normalizar: no suman 1 y pueden ser negativas.",
         ),
         Misconception(
             "singleton_axis",
-            _step_with(torch.ones_like),
+            _step_with(weigh=torch.ones_like),
             "todos los pesos valen 1: softmax corre por un eje de tamaño 1. Quita ese eje antes "
             "de normalizar, para que los pesos se repartan entre los t estados.",
         ),
         Misconception(
             "swapped",
-            lambda state, encoder_states: decoding_step(state, encoder_states)[::-1],
-            "el cálculo es correcto, pero el orden no: primero los pesos y después el contexto.",
+            _step_with(order=lambda weights, context: (context, weights)),
+            "devuelves las dos cosas en el otro orden: primero los pesos y después el contexto.",
         ),
         Misconception(
             "softmax_over_batch",
-            _step_with(lambda s: torch.softmax(s, dim=0)),
+            _step_with(weigh=lambda scores: torch.softmax(scores, dim=0)),
             "softmax corre por el eje del lote: mezclas frases distintas. Los pesos deben sumar "
             "1 sobre los estados de cada frase (`dim=-1`).",
         ),
         Misconception(
             "scaled",
-            _scaled_step,
+            _step_with(scale=lambda d: d**-0.5),
             "divides las puntuaciones por √d. Es la atención del Transformer; aquí la puntuación "
             "es el producto escalar tal cual (β = 1).",
         ),
@@ -274,15 +296,27 @@ DECODING_STEP = Exercise(
 # 4 · La puntuación aditiva
 
 
-def _additive_with(combine, W_q_for_keys=False):
-    """Construye una puntuación aditiva equivocada: `combine` recibe proyecciones difundidas y v."""
+@combinable
+def _additive_with(
+    *,
+    project=lambda Q, K, W_q, W_k: (Q @ W_q, K @ W_k),
+    pair=lambda q, k: (q[..., :, None, :], k[..., None, :, :]),
+    combine=torch.add,
+    activation=torch.tanh,
+    reduce=lambda hidden, v: hidden @ v,
+    after=lambda scores: scores,
+):
+    """La puntuación aditiva: proyectar, formar los pares, sumarlos, tanh y reducir con v."""
 
     def scores(Q: Tensor, K: Tensor, W_q: Tensor, W_k: Tensor, v: Tensor) -> Tensor:
-        if W_q_for_keys:
-            W_q, W_k = W_k, W_q
-        return combine((Q @ W_q)[..., :, None, :], (K @ W_k)[..., None, :, :], v)
+        q, k = pair(*project(Q, K, W_q, W_k))
+        return after(reduce(activation(combine(q, k)), v))
 
     return scores
+
+
+def _same(x: Tensor) -> Tensor:
+    return x
 
 
 def _additive_cases(rng: torch.Generator) -> list[tuple]:
@@ -305,56 +339,56 @@ ADDITIVE_SCORES = Exercise(
     misconceptions=[
         Misconception(
             "no_tanh",
-            _additive_with(lambda q, k, v: (q + k) @ v),
+            _additive_with(activation=_same),
             "falta la tanh. Sin ella, v·(W_q q + W_k k) separa consulta y clave en dos sumandos: "
             "la consulta suma lo mismo a todas las claves, y softmax lo borra.",
         ),
         Misconception(
             "tanh_outside",
-            _additive_with(lambda q, k, v: torch.tanh((q + k) @ v)),
-            "aplicas la tanh después de v. La no linealidad va en la capa oculta, antes de "
+            _additive_with(activation=_same, after=torch.tanh),
+            "aplicas la tanh a la puntuación. La no linealidad va en la capa oculta, antes de "
             "reducir a un número.",
         ),
         Misconception(
             "tanh_each",
-            _additive_with(lambda q, k, v: (torch.tanh(q) + torch.tanh(k)) @ v),
+            _additive_with(combine=lambda q, k: torch.tanh(q) + torch.tanh(k), activation=_same),
             "aplicas la tanh a cada proyección y después sumas. Primero se suman: la tanh tiene "
             "que ver el par completo.",
         ),
         Misconception(
             "product",
-            _additive_with(lambda q, k, v: torch.tanh(q * k) @ v),
+            _additive_with(combine=torch.mul),
             "multiplicas las dos proyecciones. La puntuación aditiva las suma.",
         ),
         Misconception(
             "sigmoid",
-            _additive_with(lambda q, k, v: torch.sigmoid(q + k) @ v),
+            _additive_with(activation=torch.sigmoid),
             "la no linealidad es la tangente hiperbólica, no la sigmoide.",
         ),
         Misconception(
             "no_v",
-            _additive_with(lambda q, k, v: torch.tanh(q + k).sum(dim=-1)),
+            _additive_with(reduce=lambda hidden, v: hidden.sum(dim=-1)),
             "sumas las unidades ocultas sin usar v, que es un parámetro: cada unidad tiene su "
             "peso.",
         ),
         Misconception(
             "transposed",
-            lambda Q, K, W_q, W_k, v: additive_scores(Q, K, W_q, W_k, v).mT,
+            _additive_with(pair=lambda q, k: (q[..., None, :, :], k[..., :, None, :])),
             "las puntuaciones salen transpuestas: una fila por consulta y una columna por clave, "
             "[t_q, t_k]. Revisa en qué eje insertas el de tamaño 1.",
         ),
         Misconception(
             "swapped_projections",
-            _additive_with(lambda q, k, v: torch.tanh(q + k) @ v, W_q_for_keys=True),
+            _additive_with(project=lambda Q, K, W_q, W_k: (Q @ W_k, K @ W_q)),
             "proyectas las consultas con W_k y las claves con W_q. Solo funciona cuando tienen "
             "el mismo ancho, y entonces da otro resultado.",
             raises=RuntimeError,
         ),
         Misconception(
             "no_new_axes",
-            lambda Q, K, W_q, W_k, v: torch.tanh(Q @ W_q + K @ W_k) @ v,
-            "sumas la consulta i solo con la clave i. Hace falta todo par: inserta un eje en "
-            "cada proyección para que la suma se difunda a [t_q, t_k, d].",
+            _additive_with(pair=lambda q, k: (q, k)),
+            "juntas la consulta i solo con la clave i. Hace falta todo par: inserta un eje en "
+            "cada proyección para que se difundan a [t_q, t_k, d].",
             raises=RuntimeError,
         ),
     ],
@@ -378,6 +412,23 @@ def _columns_cases(rng: torch.Generator) -> list[tuple]:
     ]
 
 
+@combinable
+def _columns_with(
+    *,
+    score=lambda X: X.mT @ X,
+    scale=lambda beta, X: beta,
+    dim=-2,
+    mix=lambda X, A: X @ A,
+    after=lambda H: H,
+):
+    """La atención por columnas: puntuar, escalar, normalizar por el eje `dim` y mezclar."""
+    return lambda X, beta: after(mix(X, torch.softmax(scale(beta, X) * score(X), dim)))
+
+
+def _as_rows(X: Tensor, A: Tensor) -> Tensor:
+    return A @ X
+
+
 COLUMNS = Exercise(
     name="attention.columns",
     points=2,
@@ -387,48 +438,47 @@ COLUMNS = Exercise(
     misconceptions=[
         Misconception(
             "row_softmax",
-            lambda X, beta: X @ torch.softmax(beta * X.mT @ X, dim=-1),
+            _columns_with(dim=-1),
             "suman 1 las filas de A, pero la columna j de H = X A usa la columna j de A: son las "
             "columnas las que deben sumar 1 (o, lo que es igual, usas Aᵀ).",
         ),
         Misconception(
             "mixes_coordinates",
-            lambda X, beta: torch.softmax(beta * X @ X.mT, dim=-1) @ X,
+            _columns_with(score=lambda X: X @ X.mT, dim=-1, mix=_as_rows),
             "X Xᵀ compara coordenadas, no vectores: esa es la fórmula para filas aplicada a "
             "columnas. Con vectores en columnas, las puntuaciones son Xᵀ X, de forma [t, t].",
         ),
         Misconception(
             "mixes_coordinates_by_columns",
-            lambda X, beta: torch.softmax(beta * X @ X.mT, dim=-2) @ X,
-            "tus puntuaciones X Xᵀ comparan coordenadas ([n, n]) y las normalizas por columnas. "
-            "Lo que se compara son los vectores, que aquí son las columnas de X: hace falta [t, "
-            "t].",
+            _columns_with(score=lambda X: X @ X.mT, mix=_as_rows),
+            "tus puntuaciones X Xᵀ comparan coordenadas ([n, n]). Lo que se compara son los "
+            "vectores, que aquí son las columnas de X: hace falta [t, t].",
         ),
         Misconception(
             "first_axis",
-            lambda X, beta: X @ torch.softmax(beta * X.mT @ X, dim=0),
-            "con una sola matriz está bien, pero con un lote `dim=0` es el eje del lote. Cuenta "
-            "los ejes desde el final: el de las filas de A es `dim=-2`.",
+            _columns_with(dim=0),
+            "`dim=0` solo sirve con una matriz: con un lote es el eje del lote. Cuenta los ejes "
+            "desde el final: el de las filas de A es `dim=-2`.",
         ),
         Misconception(
             "not_transposed_back",
-            lambda X, beta: attention_columns(X, beta).mT,
-            "calculas bien con filas, pero no vuelves a transponer: H tiene una columna por "
-            "entrada, como X.",
+            _columns_with(after=lambda H: H.mT),
+            "H sale transpuesta: lleva una columna por entrada, como X. Revisa qué transpones al "
+            "entrar y al salir.",
         ),
         Misconception(
             "no_beta",
-            lambda X, beta: attention_columns(X, 1.0),
+            _columns_with(scale=lambda beta, X: 1.0),
             "no usas β: multiplica las puntuaciones antes de softmax.",
         ),
         Misconception(
             "default_beta",
-            lambda X, beta: attention_columns(X, X.shape[-2] ** -0.5),
+            _columns_with(scale=lambda beta, X: X.shape[-2] ** -0.5),
             "usas β = 1/√n, que es el valor por defecto de la biblioteca, y no el β que se recibe.",
         ),
         Misconception(
             "wrong_order",
-            lambda X, beta: torch.softmax(beta * X.mT @ X, dim=-2) @ X,
+            _columns_with(mix=_as_rows),
             "A multiplica por la izquierda: A X es la fórmula para filas. Con vectores en "
             "columnas es X A.",
             raises=RuntimeError,
@@ -445,28 +495,41 @@ def masked_attention(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float)
     return attention(Q, K, V, beta=beta, mask=mask)
 
 
-def _masked_with(fill: float, *, after=lambda A, mask: A):
-    """Construye una máscara equivocada: `fill` antes de softmax, `after` después."""
+def _erased(A: Tensor, mask: Tensor) -> Tensor:
+    return A.masked_fill(~mask, 0.0)
+
+
+def _filled(fill: float, *, after=lambda A, mask: A):
+    """Construye unos pesos: `fill` en lo oculto antes de softmax, y `after` después."""
+    return lambda scores, mask: after(torch.softmax(scores.masked_fill(~mask, fill), -1), mask)
+
+
+def _erased_after(scores: Tensor, mask: Tensor) -> Tensor:
+    return _erased(torch.softmax(scores, dim=-1), mask)
+
+
+def _renormalised(least: float):
+    """Reparte lo que queda después de borrar; la suma por la que divide no baja de `least`."""
+
+    def weigh(scores: Tensor, mask: Tensor) -> Tensor:
+        A = _erased_after(scores, mask)
+        return A / A.sum(dim=-1, keepdim=True).clamp(min=least)
+
+    return weigh
+
+
+_LOWEST = torch.finfo(torch.float32).min
+_visible_share = _filled(_LOWEST, after=_erased)
+
+
+@combinable
+def _masked_with(*, scale=lambda beta, Q: beta, sees=lambda mask: mask, weigh=_visible_share):
+    """La atención con máscara: puntuar, decidir qué se ve, repartir los pesos y mezclar."""
 
     def masked(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float) -> Tensor:
-        scores = (beta * Q @ K.mT).masked_fill(~mask, fill)
-        return after(torch.softmax(scores, dim=-1), mask) @ V
+        return weigh(scale(beta, Q) * Q @ K.mT, sees(mask)) @ V
 
     return masked
-
-
-def _renormalised(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float) -> Tensor:
-    A = torch.softmax(beta * Q @ K.mT, dim=-1).masked_fill(~mask, 0.0)
-    return (A / A.sum(dim=-1, keepdim=True)) @ V
-
-
-def _renormalised_clamped(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float) -> Tensor:
-    A = torch.softmax(beta * Q @ K.mT, dim=-1).masked_fill(~mask, 0.0)
-    return (A / A.sum(dim=-1, keepdim=True).clamp(min=1e-9)) @ V
-
-
-def _masked_after(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, beta: float) -> Tensor:
-    return torch.softmax(beta * Q @ K.mT, dim=-1).masked_fill(~mask, 0.0) @ V
 
 
 def _masked_cases(rng: torch.Generator) -> list[tuple]:
@@ -513,60 +576,60 @@ MASKED_ATTENTION = Exercise(
     misconceptions=[
         Misconception(
             "mask_after_softmax",
-            _masked_after,
+            _masked_with(weigh=_erased_after),
             "el fallo sigue ahí: ocultas después de softmax, y los pesos que quedan ya no suman "
             "1. Oculta las puntuaciones, antes de normalizar.",
         ),
         Misconception(
             "zero_score",
-            _masked_with(0.0),
+            _masked_with(weigh=_filled(0.0)),
             "una puntuación 0 no oculta: e⁰ = 1, y la clave sigue recibiendo peso. La puntuación "
             "de lo oculto debe ser la menor posible.",
         ),
         Misconception(
             "zero_score_and_weight",
-            _masked_with(0.0, after=lambda A, mask: A.masked_fill(~mask, 0.0)),
+            _masked_with(weigh=_filled(0.0, after=_erased)),
             "anulas el peso de lo oculto, pero antes entró en el denominador con puntuación 0 "
             "(e⁰ = 1): los pesos que quedan no suman 1.",
         ),
         Misconception(
             "default_beta",
-            lambda Q, K, V, mask, beta: attention(Q, K, V, mask=mask),
-            "la máscara está bien, pero usas β = 1/√d_k y no el β que se recibe.",
+            _masked_with(scale=lambda beta, Q: Q.shape[-1] ** -0.5),
+            "usas β = 1/√d_k y no el β que se recibe.",
         ),
         Misconception(
             "inverted",
-            lambda Q, K, V, mask, beta: masked_attention(Q, K, V, ~mask, beta),
+            _masked_with(sees=torch.logical_not),
             "la máscara está al revés: True significa visible.",
         ),
         Misconception(
             "inverted_nan",
-            lambda Q, K, V, mask, beta: _masked_with(-torch.inf)(Q, K, V, ~mask, beta),
+            _masked_with(sees=torch.logical_not, weigh=_filled(-torch.inf)),
             "ocultas lo visible (True significa visible: usa `~mask`), y la consulta que lo ve "
             "todo se queda sin ninguna clave y da NaN.",
         ),
         Misconception(
             "nan_rows",
-            _masked_with(-torch.inf),
+            _masked_with(weigh=_filled(-torch.inf)),
             "una consulta que no puede ver nada da NaN (0/0). Debe recibir ceros: con −∞ en toda "
             "la fila no queda denominador.",
         ),
         Misconception(
             "blind_sees_all",
-            _masked_with(torch.finfo(torch.float32).min),
+            _masked_with(weigh=_filled(_LOWEST)),
             "la consulta que no puede ver nada recibe el promedio de todos los valores, también "
             "de los ocultos. Debe recibir ceros.",
         ),
         Misconception(
             "renormalised_clamped",
-            _renormalised_clamped,
+            _masked_with(weigh=_renormalised(1e-9)),
             "cuando lo oculto puntúa muy alto, lo visible se queda en 0. No basta renormalizar "
             "después de softmax, ni restar un número fijo a lo oculto: su puntuación debe pasar a "
             "ser la menor posible, antes de softmax.",
         ),
         Misconception(
             "renormalised",
-            _renormalised,
+            _masked_with(weigh=_renormalised(0.0)),
             "renormalizar después de softmax falla cuando lo oculto tenía casi todo el peso (o "
             "todo): queda 0/0. Oculta antes de softmax.",
         ),
@@ -631,17 +694,40 @@ def top_k_weights(scores: Tensor, k: int, beta: float) -> Tensor:
 def _top_k(scores: Tensor, k: int, descending: bool = True) -> Tensor:
     """Dice cuáles son las k puntuaciones mayores; en un empate, las primeras."""
     order = scores.argsort(dim=-1, descending=descending, stable=True)
-    return torch.zeros_like(scores, dtype=torch.bool).scatter(-1, order[..., :k], True)
+    return _marked(scores, order[..., :k])
 
 
-def _over_threshold(scores: Tensor, k: int, beta: float) -> Tensor:
-    threshold = scores.sort(dim=-1, descending=True).values[..., k - 1 : k]
-    return soft_argmax(scores.masked_fill(scores < threshold, -torch.inf), beta)
+def _marked(scores: Tensor, positions: Tensor) -> Tensor:
+    return torch.zeros_like(scores, dtype=torch.bool).scatter(-1, positions, True)
 
 
-def _topk_ties(scores: Tensor, k: int, beta: float) -> Tensor:
-    values, positions = scores.topk(k, dim=-1)
-    return torch.zeros_like(scores).scatter(-1, positions, soft_argmax(values, beta))
+def _softmax_with(fill: float):
+    """Construye unos pesos: las claves descartadas puntúan `fill`."""
+    return lambda s, chosen, beta: soft_argmax(s.masked_fill(~chosen, fill), beta)
+
+
+_among_the_chosen = _softmax_with(-torch.inf)
+
+
+def _erased_later(s: Tensor, chosen: Tensor, beta: float) -> Tensor:
+    return _erased(soft_argmax(s, beta), chosen)
+
+
+def _in_equal_parts(s: Tensor, chosen: Tensor, beta: float) -> Tensor:
+    return chosen.to(s.dtype) / chosen.sum(dim=-1, keepdim=True)
+
+
+@combinable
+def _top_k_with(
+    *, turn=lambda s: s, choose=_top_k, scale=lambda beta: beta, weigh=_among_the_chosen
+):
+    """Elegir k claves y repartir entre ellas; `turn` se hace al empezar y se deshace al final."""
+
+    def weights(scores: Tensor, k: int, beta: float) -> Tensor:
+        s = turn(scores)
+        return turn(weigh(s, choose(s, k), scale(beta)))
+
+    return weights
 
 
 def _top_k_cases(rng: torch.Generator) -> list[tuple]:
@@ -672,55 +758,52 @@ TOP_K_WEIGHTS = Exercise(
     misconceptions=[
         Misconception(
             "not_renormalised",
-            lambda s, k, beta: soft_argmax(s, beta).masked_fill(~_top_k(s, k), 0.0),
-            "los pesos no suman 1: borras los pequeños después de softmax. Elige primero las k "
-            "claves y reparte después entre ellas.",
+            _top_k_with(weigh=_erased_later),
+            "los pesos no suman 1: borras los de las demás claves después de softmax. Elige "
+            "primero las k claves y reparte después entre ellas.",
         ),
         Misconception(
             "threshold",
-            _over_threshold,
-            "en los empates quedan más de k pesos: comparas con la k-ésima puntuación, y la "
+            _top_k_with(choose=lambda s, k: s >= s.sort(descending=True).values[..., k - 1 : k]),
+            "en los empates eliges más de k claves: comparas con la k-ésima puntuación, y la "
             "igualan varias. Elige posiciones, no valores.",
         ),
         Misconception(
             "zeroed_scores",
-            lambda s, k, beta: soft_argmax(s.masked_fill(~_top_k(s, k), 0.0), beta),
+            _top_k_with(weigh=_softmax_with(0.0)),
             "a las claves descartadas les pones puntuación 0, y e⁰ = 1: siguen recibiendo peso.",
         ),
         Misconception(
             "uniform",
-            lambda s, k, beta: _top_k(s, k).to(s.dtype) / k,
+            _top_k_with(weigh=_in_equal_parts),
             "repartes a partes iguales entre las k elegidas. Los pesos deben seguir dependiendo "
             "de las puntuaciones.",
         ),
         Misconception(
             "topk_ties",
-            _topk_ties,
-            "sin empates está bien, pero `torch.topk` no promete qué posición elige en un "
-            "empate. Se piden las primeras: `argsort(..., stable=True)`, o repetir el arg max "
-            "duro.",
+            _top_k_with(choose=lambda s, k: _marked(s, s.topk(k).indices)),
+            "`torch.topk` no promete qué posición elige en un empate. Se piden las primeras: "
+            "`argsort(..., stable=True)`, o repetir el arg max duro.",
         ),
         Misconception(
             "last_ties",
-            lambda s, k, beta: top_k_weights(s.flip(-1), k, beta).flip(-1),
+            _top_k_with(choose=lambda s, k: _top_k(s.flip(-1), k).flip(-1)),
             "en un empate te quedas con las últimas, y la regla es las primeras (así k = 1 "
             "coincide con el arg max duro).",
         ),
         Misconception(
             "smallest",
-            lambda s, k, beta: soft_argmax(
-                s.masked_fill(~_top_k(s, k, descending=False), -torch.inf), beta
-            ),
+            _top_k_with(choose=lambda s, k: _top_k(s, k, descending=False)),
             "te quedas con las k puntuaciones menores. Revisa el sentido del orden.",
         ),
         Misconception(
             "no_beta",
-            lambda s, k, beta: top_k_weights(s, k, 1.0),
+            _top_k_with(scale=lambda beta: 1.0),
             "no usas β: entre las elegidas, el reparto depende de la temperatura inversa.",
         ),
         Misconception(
             "wrong_axis",
-            lambda s, k, beta: top_k_weights(s.mT, k, beta).mT,
+            _top_k_with(turn=lambda s: s.mT),
             "eliges y normalizas por el penúltimo eje. Cada fila reparte entre sus columnas: "
             "`dim=-1`.",
         ),
