@@ -58,9 +58,27 @@ def _gated(rng, d, d_ff):
     return _matrix(rng, d, d_ff), _matrix(rng, d, d_ff), _matrix(rng, d_ff, d)
 
 
-def _gated_by(activation):
-    """La misma red con otra compuerta: `activation` recibe los dos productos."""
-    return lambda x, W_gate, W_up, W_down: activation(x @ W_gate, x @ W_up) @ W_down
+@combinable
+def _gated_with(
+    *,
+    read=lambda x: (x, x),
+    activation=F.silu,
+    gate=lambda activate, z, up: activate(z) * up,
+    down=lambda h, W_down: h @ W_down,
+    after=lambda x, y: y,
+):
+    """La red por pasos: lo que leen las dos matrices, la activación, la compuerta y la salida."""
+
+    def implementation(x, W_gate, W_up, W_down):
+        for_gate, for_up = read(x)
+        h = gate(activation, for_gate @ W_gate, for_up @ W_up)
+        return after(x, down(h, W_down))
+
+    return implementation
+
+
+def _unchanged(z):
+    return z
 
 
 def _overflowing(z):
@@ -76,130 +94,128 @@ SWIGLU = Exercise(
     misconceptions=(
         Misconception(
             "swapped",
-            _gated_by(lambda gate, up: gate * F.silu(up)),
+            _gated_with(gate=lambda activate, z, up: z * activate(up)),
             "están intercambiadas: Swish se aplica a lo que da W_gate, que es quien abre o cierra, "
             "y lo que da W_up pasa sin activación. (Algunas versiones publicadas las cambian, y "
             "leen mal los pesos de otras)",
         ),
         Misconception(
             "only_sigmoid",
-            _gated_by(lambda gate, up: torch.sigmoid(gate) * up),
-            "la compuerta es solo una sigmoide, y esa es GLU: Swish multiplica además por su "
+            _gated_with(activation=torch.sigmoid),
+            "la compuerta es solo una sigmoide, como en GLU: Swish multiplica además por su "
             "propia entrada",
         ),
         Misconception(
             "relu",
-            _gated_by(lambda gate, up: F.relu(gate) * up),
+            _gated_with(activation=F.relu),
             "la compuerta usa ReLU, que corta en seco: Swish es otra función, suave",
         ),
         Misconception(
             "gelu",
-            _gated_by(lambda gate, up: F.gelu(gate) * up),
-            "la compuerta usa GELU, y esa red es GEGLU: se parece a Swish, pero no es ella",
+            _gated_with(activation=F.gelu),
+            "la compuerta usa GELU, como GEGLU: se parece a Swish, pero no es ella",
         ),
         Misconception(
             "gelu_tanh",
-            _gated_by(lambda gate, up: F.gelu(gate, approximate="tanh") * up),
+            _gated_with(activation=lambda z: F.gelu(z, approximate="tanh")),
             "la compuerta usa la GELU aproximada con una tangente: se parece a Swish, pero no es "
             "ella",
         ),
         Misconception(
             "scaled_sigmoid",
-            _gated_by(lambda gate, up: gate * torch.sigmoid(1.702 * gate) * up),
+            _gated_with(activation=lambda z: z * torch.sigmoid(1.702 * z)),
             "la sigmoide lleva un factor 1.702, el de una aproximación de GELU: en Swish recibe z "
             "sin ningún factor",
         ),
         Misconception(
             "tanh",
-            _gated_by(lambda gate, up: torch.tanh(gate) * up),
+            _gated_with(activation=torch.tanh),
             "la compuerta es una tangente hiperbólica: relee la definición de Swish",
         ),
         Misconception(
             "times_tanh",
-            _gated_by(lambda gate, up: gate * torch.tanh(gate) * up),
+            _gated_with(activation=lambda z: z * torch.tanh(z)),
             "multiplicas z por su tangente hiperbólica; en Swish se multiplica por la sigmoide",
         ),
         Misconception(
             "hard",
-            _gated_by(lambda gate, up: F.hardswish(gate) * up),
+            _gated_with(activation=F.hardswish),
             "`hardswish` es Swish por tramos rectos, una aproximación para teléfonos: aquí la "
             "sigmoide es la de verdad",
         ),
         Misconception(
             "softmax",
-            _gated_by(lambda gate, up: gate * torch.softmax(gate, -1) * up),
+            _gated_with(activation=lambda z: z * torch.softmax(z, -1)),
             "normalizas con una softmax, que hace competir a los números de un vector: la sigmoide "
             "mira cada uno por su cuenta",
         ),
         Misconception(
             "closes_when_it_should_open",
-            _gated_by(lambda gate, up: gate * torch.sigmoid(-gate) * up),
+            _gated_with(activation=lambda z: z * torch.sigmoid(-z)),
             "la compuerta se cierra cuando debería abrirse: revisa el signo dentro de la sigmoide",
         ),
         Misconception(
             "both_activated",
-            _gated_by(lambda gate, up: F.silu(gate) * F.silu(up)),
-            "aplicas Swish a los dos productos: solo a la compuerta; el otro pasa como es",
+            _gated_with(gate=lambda activate, z, up: activate(z) * activate(up)),
+            "activas los dos productos: solo la compuerta lleva activación; el otro pasa como es",
         ),
         Misconception(
             "after_the_product",
-            _gated_by(lambda gate, up: F.silu(gate * up)),
+            _gated_with(gate=lambda activate, z, up: activate(z * up)),
             "multiplicas primero y activas después: la compuerta se activa antes de multiplicar",
         ),
         Misconception(
             "summed",
-            _gated_by(lambda gate, up: F.silu(gate) + up),
+            _gated_with(gate=lambda activate, z, up: activate(z) + up),
             "sumas las dos mitades: una compuerta multiplica, y así puede cerrar del todo",
         ),
         Misconception(
             "no_activation",
-            _gated_by(lambda gate, up: gate * up),
-            "falta la activación: sin ella es el producto de dos funciones lineales",
+            _gated_with(activation=_unchanged),
+            "falta la activación: sin ella no hay más que funciones lineales de x",
         ),
         Misconception(
             "no_gate",
-            _gated_by(lambda gate, up: F.silu(gate)),
-            "esa es la red de dos matrices de siempre, con Swish: W_up no interviene, y sin ella "
-            "no hay nada que la compuerta deje pasar",
+            _gated_with(gate=lambda activate, z, up: activate(z)),
+            "esa es la red de dos matrices de siempre: W_up no interviene, y sin ella no hay "
+            "nada que la compuerta deje pasar",
         ),
         Misconception(
             "gate_of_itself",
-            _gated_by(lambda gate, up: F.silu(gate) * gate),
+            _gated_with(gate=lambda activate, z, up: activate(z) * z),
             "la compuerta se multiplica a sí misma: W_up no interviene",
         ),
         Misconception(
             "activated_input",
-            lambda x, W_gate, W_up, W_down: _gated_by(lambda g, u: g * u)(
-                F.silu(x), W_gate, W_up, W_down
-            ),
+            _gated_with(read=lambda x: (F.silu(x), F.silu(x)), activation=_unchanged),
             "activas x antes de multiplicarla por las matrices: Swish se aplica al producto x "
             "W_gate, y solo a él",
         ),
         Misconception(
             "activated_input_of_the_gate",
-            lambda x, W_gate, W_up, W_down: ((F.silu(x) @ W_gate) * (x @ W_up)) @ W_down,
+            _gated_with(read=lambda x: (F.silu(x), x), activation=_unchanged),
             "activas x y después multiplicas por W_gate: en la compuerta el producto va primero",
         ),
         Misconception(
             "activated_output",
-            lambda x, W_gate, W_up, W_down: F.silu(((x @ W_gate) * (x @ W_up)) @ W_down),
+            _gated_with(activation=_unchanged, after=lambda x, y: F.silu(y)),
             "activas la salida: Swish va dentro, en la compuerta, antes de W_down",
         ),
         Misconception(
             "no_way_down",
-            lambda x, W_gate, W_up, W_down: F.silu(x @ W_gate) * (x @ W_up),
+            _gated_with(down=lambda h, W_down: h),
             "falta volver al ancho de entrada: el último producto es con W_down",
         ),
         Misconception(
             "residual",
-            lambda x, *W: x + _swiglu(x, *W),
+            _gated_with(after=lambda x, y: x + y),
             "sumas la entrada: la conexión residual es del bloque, no de la red",
         ),
         Misconception(
             "overflows",
-            _gated_by(lambda gate, up: _overflowing(gate) * up),
-            "casi: con números grandes da NaN, porque exp(z) se desborda y queda ∞/∞. Usa la "
-            "sigmoide de torch, o la forma en que la exponencial lleva −z",
+            _gated_with(activation=_overflowing),
+            "con números grandes da NaN, porque exp(z) se desborda y queda ∞/∞. Usa la sigmoide "
+            "de torch, o la forma en que la exponencial lleva −z",
         ),
     ),
 )
@@ -234,15 +250,21 @@ def _angles(positions, d, base):
 @combinable
 def _rotate_with(
     turn=lambda a, b, cos, sin: (a * cos - b * sin, b * cos + a * sin),
+    *,
+    places=lambda positions, t: positions,
     angles=_angles,
+    base_used=lambda base: base,
+    columns=lambda theta: (theta, theta),
+    split=lambda x: x.chunk(2, -1),
     join=lambda a, b: torch.cat((a, b), -1),
 ):
-    """Otra manera de girar: `turn` da la pareja girada; `angles`, los ángulos."""
+    """El giro por pasos; `columns` da los ángulos de cada mitad, y `turn`, la pareja girada."""
 
     def implementation(x, positions, base):
-        a, b = x.chunk(2, -1)
-        theta = angles(positions, x.shape[-1], base)
-        return join(*turn(a, b, theta.cos(), theta.sin()))
+        a, b = split(x)
+        theta = angles(places(positions, x.shape[-2]), x.shape[-1], base_used(base))
+        first, second = (turn(a, b, each.cos(), each.sin()) for each in columns(theta))
+        return join(first[0], second[1])
 
     return implementation
 
@@ -250,6 +272,10 @@ def _rotate_with(
 def _with_the_rotated_one(a, b, cos, sin):
     a = a * cos - b * sin
     return a, b * cos + a * sin
+
+
+def _as_neighbours(a, b):
+    return torch.stack((a, b), -1).flatten(-2)
 
 
 def _frequencies(exponents):
@@ -265,23 +291,8 @@ def _divided_too_late(positions, d, base):
     return positions[..., None] * base ** -torch.arange(0, d, 2) / d
 
 
-def _whole_width(angles):
-    """Gira con un ángulo por columna, x·cos + (−b, a)·sen, como suele escribirse."""
-
-    def implementation(x, positions, base):
-        a, b = x.chunk(2, -1)
-        theta = angles(positions, x.shape[-1], base)
-        return x * theta.cos() + torch.cat((-b, a), -1) * theta.sin()
-
-    return implementation
-
-
 def _one_angle_per_column(positions, d, base):
     return positions[..., None] * base ** (-2 * torch.arange(d) / d)
-
-
-def _repeated_as_neighbours(positions, d, base):
-    return _angles(positions, d, base).repeat_interleave(2, -1)
 
 
 def _half_of_the_columns(x, positions, base):
@@ -289,11 +300,6 @@ def _half_of_the_columns(x, positions, base):
     if rotated.shape[-1] % 2:
         return x
     return torch.cat((rotary(rotated, positions, base=base), same), -1)
-
-
-def _added(x, positions, base):
-    theta = _angles(positions, x.shape[-1], base)
-    return x + torch.cat((theta.sin(), theta.cos()), -1)
 
 
 def _written_in_place(x, positions, base):
@@ -311,7 +317,7 @@ ROTARY = Exercise(
     misconceptions=(
         Misconception(
             "neighbours",
-            lambda x, positions, base: rotary(x, positions, base=base, layout="interleaved"),
+            _rotate_with(split=lambda x: (x[..., ::2], x[..., 1::2]), join=_as_neighbours),
             "giras parejas de columnas vecinas, la 2i con la 2i + 1: es la otra disposición. Aquí "
             "la columna i va con la i + d/2",
         ),
@@ -357,47 +363,44 @@ ROTARY = Exercise(
         Misconception(
             "halves_swapped",
             _rotate_with(join=lambda a, b: torch.cat((b, a), -1)),
-            "los números son correctos, pero las dos mitades salen en el orden contrario",
+            "las dos mitades salen en el orden contrario",
         ),
         Misconception(
             "stacked_as_neighbours",
-            _rotate_with(join=lambda a, b: torch.stack((a, b), -1).flatten(-2)),
-            "los números son correctos, pero salen alternados: cada uno vuelve a la columna de la "
-            "que vino",
+            _rotate_with(join=_as_neighbours),
+            "los números salen alternados: cada uno vuelve a la columna de la que vino",
         ),
         Misconception(
             "row_number",
-            lambda x, positions, base: rotary(x, torch.arange(x.shape[-2]), base=base),
+            _rotate_with(places=lambda positions, t: torch.arange(t)),
             "usas el número de la fila en lugar de `positions`: al escribir con una caché, la "
             "primera fila puede ser la posición 37",
         ),
         Misconception(
             "from_one",
-            lambda x, positions, base: rotary(x, positions + 1, base=base),
+            _rotate_with(places=lambda positions, t: positions + 1),
             "cuentas las posiciones desde 1: las de `positions` ya son las que se usan",
         ),
         Misconception(
             "from_the_first",
-            lambda x, positions, base: rotary(x, positions - positions[..., :1], base=base),
-            "restas la primera posición, así que la primera fila nunca gira: se gira según la "
+            _rotate_with(places=lambda positions, t: positions - positions[..., :1]),
+            "restas la primera posición, y el texto empieza siempre en 0: se gira según la "
             "posición que llega",
         ),
         Misconception(
             "one_by_one_from_the_first",
-            lambda x, positions, base: rotary(
-                x, positions[..., :1] + torch.arange(x.shape[-2]), base=base
-            ),
+            _rotate_with(places=lambda positions, t: positions[..., :1] + torch.arange(t)),
             "cuentas de uno en uno desde la primera posición: las que llegan pueden dar saltos",
         ),
         Misconception(
             "row_by_row_places",
-            lambda x, positions, base: rotary(x, positions.flatten()[: x.shape[-2]], base=base),
+            _rotate_with(places=lambda positions, t: positions.flatten()[:t]),
             "todas las filas del lote giran según las posiciones de la primera: `positions` puede "
             "traer otras para cada una",
         ),
         Misconception(
             "default_base",
-            lambda x, positions, base: rotary(x, positions),
+            _rotate_with(base_used=lambda base: 10_000.0),
             "la base es siempre 10 000: usa la que llega",
         ),
         Misconception(
@@ -435,13 +438,13 @@ ROTARY = Exercise(
         ),
         Misconception(
             "one_frequency_per_column",
-            _whole_width(_one_angle_per_column),
+            _rotate_with(angles=_one_angle_per_column, columns=lambda theta: theta.chunk(2, -1)),
             "hay una frecuencia por columna, y las dos columnas de una pareja giran el mismo "
             "ángulo: son d/2, una por pareja",
         ),
         Misconception(
             "repeated_as_neighbours",
-            _whole_width(_repeated_as_neighbours),
+            _rotate_with(columns=lambda theta: theta.repeat_interleave(2, -1).chunk(2, -1)),
             "repites cada ángulo en dos columnas vecinas, pero la pareja de una columna está a d/2 "
             "de ella: se mezclan las dos disposiciones",
         ),
@@ -473,7 +476,7 @@ ROTARY = Exercise(
             _rotate_with(
                 angles=lambda p, d, base: p[:, None] * base ** (-torch.arange(0, d, 2) / d)
             ),
-            "funciona cuando `positions` es [t]; si trae más ejes, el nuevo va al final y no en "
+            "vale cuando `positions` es [t]; si trae más ejes, el nuevo va al final y no en "
             "segundo lugar",
             raises=RuntimeError,
         ),
@@ -489,7 +492,7 @@ ROTARY = Exercise(
         ),
         Misconception(
             "added",
-            _added,
+            _rotate_with(lambda a, b, cos, sin: (a + sin, b + cos)),
             "sumas senos y cosenos, como la codificación de 2017: aquí no se suma nada, se gira",
         ),
         Misconception(
@@ -526,28 +529,28 @@ def _to_half_cases(rng):
     ]
 
 
-def _by_head(change):
-    """Cambia las filas de cada cabeza, `[heads, d_head, d]`, y vuelve a juntarlas."""
-    return lambda W, heads: change(W.unflatten(0, (heads, -1))).flatten(0, 1)
+@combinable
+def _reordered_with(
+    *,
+    split=lambda W, heads: W.unflatten(0, (heads, -1)),
+    order=lambda X: X[:, rotary_order(X.shape[1])],
+    signs=lambda X: X,
+    which=lambda before, after: after,
+    join=lambda X: X.flatten(0, 1),
+    after=lambda W: W,
+):
+    """El cambio por pasos: las filas de cada cabeza, `[heads, d_head, d]`, se ordenan y se unen."""
+
+    def implementation(W, num_heads):
+        X = split(W, num_heads)
+        return after(join(which(X, signs(order(X)))))
+
+    return implementation
 
 
-def _interleaved_heads(W, num_heads):
-    rows = W.unflatten(0, (-1, num_heads)).transpose(0, 1)
-    return rows[:, rotary_order(rows.shape[1])].transpose(0, 1).flatten(0, 1)
-
-
-def _order_of_one_head(W, num_heads):
-    order = rotary_order(len(W) // num_heads)
-    return torch.cat((W[order], W[len(order) :]))
-
-
-def _same_head_again(W, num_heads):
-    return W[rotary_order(len(W) // num_heads)].repeat(num_heads, 1)
-
-
-def _with_the_sign(X):
-    halves = X[:, rotary_order(X.shape[1])].chunk(2, 1)
-    return torch.cat((halves[0], -halves[1]), 1)
+def _second_half_negative(X):
+    first, second = X.chunk(2, 1)
+    return torch.cat((first, -second), 1)
 
 
 LAYOUT = Exercise(
@@ -560,56 +563,58 @@ LAYOUT = Exercise(
     misconceptions=(
         Misconception(
             "other_direction",
-            _by_head(lambda X: X[:, rotary_order(X.shape[1], to="interleaved")]),
+            _reordered_with(order=lambda X: X[:, rotary_order(X.shape[1], to="interleaved")]),
             "es el camino contrario, de mitades a vecinas: aquí llegan vecinas",
         ),
         Misconception(
             "all_heads_at_once",
-            lambda W, heads: W[rotary_order(len(W))],
+            _reordered_with(split=lambda W, heads: W[None]),
             "ordenas toda la matriz de una vez, y se mezclan filas de cabezas distintas: el orden "
             "es el de cada cabeza, dentro de ella",
         ),
         Misconception(
             "only_the_first_head",
-            _order_of_one_head,
+            _reordered_with(which=lambda before, after: torch.cat((after[:1], before[1:]))),
             "solo cambia la primera cabeza: las demás también",
         ),
         Misconception(
             "first_head_for_all",
-            _same_head_again,
+            _reordered_with(which=lambda before, after: after[:1].expand_as(after)),
             "todas las cabezas salen con las filas de la primera: cada una conserva las suyas",
         ),
         Misconception(
             "odd_first",
-            _by_head(lambda X: torch.cat((X[:, 1::2], X[:, ::2]), 1)),
+            _reordered_with(order=lambda X: torch.cat((X[:, 1::2], X[:, ::2]), 1)),
             "las mitades están en el orden contrario: la primera de cada pareja va en la primera "
             "mitad",
         ),
         Misconception(
             "halves_swapped",
-            _by_head(lambda X: X.roll(X.shape[1] // 2, 1)),
-            "intercambias las dos mitades de cada cabeza; se trata de separar las parejas vecinas",
+            _reordered_with(order=lambda X: X.roll(X.shape[1] // 2, 1)),
+            "intercambias las dos mitades de las filas; se trata de separar las parejas vecinas",
         ),
         Misconception(
             "neighbours_swapped",
-            _by_head(lambda X: X.unflatten(1, (-1, 2)).flip(2).flatten(1, 2)),
+            _reordered_with(order=lambda X: X.unflatten(1, (-1, 2)).flip(2).flatten(1, 2)),
             "intercambias las dos filas de cada pareja, que siguen siendo vecinas: las parejas han "
             "de separarse",
         ),
         Misconception(
             "with_a_sign",
-            _by_head(_with_the_sign),
-            "el orden es correcto, pero cambias un signo: el signo es del giro, no de los "
-            "parámetros",
+            _reordered_with(signs=_second_half_negative),
+            "cambias un signo: el signo es del giro, no de los parámetros",
         ),
         Misconception(
             "reversed",
-            _by_head(lambda X: X.flip(1)),
-            "das la vuelta a las filas de cada cabeza: se trata de separar las parejas vecinas",
+            _reordered_with(order=lambda X: X.flip(1)),
+            "das la vuelta a las filas: se trata de separar las parejas vecinas",
         ),
         Misconception(
             "heads_interleaved",
-            _interleaved_heads,
+            _reordered_with(
+                split=lambda W, heads: W.unflatten(0, (-1, heads)).transpose(0, 1),
+                join=lambda X: X.transpose(0, 1).flatten(0, 1),
+            ),
             "tomas las cabezas salteadas: las filas de una cabeza son seguidas, las d_head "
             "primeras para la primera",
         ),
@@ -627,18 +632,18 @@ LAYOUT = Exercise(
         ),
         Misconception(
             "unchanged",
-            lambda W, heads: W,
-            "no cambia nada: las filas siguen en el orden que llegó",
+            _reordered_with(order=lambda X: X),
+            "no ordenas nada: las filas siguen en el orden que llegó",
         ),
         Misconception(
             "still_by_heads",
-            lambda W, heads: _to_half(W, heads).unflatten(0, (heads, -1)),
+            _reordered_with(join=lambda X: X),
             "falta juntar las cabezas otra vez: el resultado es una matriz como la que llegó",
         ),
         Misconception(
             "transposed",
-            lambda W, heads: _to_half(W, heads).T,
-            "es correcto, pero transpuesto: la matriz vuelve con la forma en que llegó",
+            _reordered_with(after=lambda W: W.mT),
+            "sale transpuesto: la matriz vuelve con la forma en que llegó",
         ),
     ),
 )
@@ -679,102 +684,47 @@ def _multi_query_cases(rng):
     ]
 
 
-def _weights(Q, K, beta=None, mask=None):
-    beta = K.shape[-1] ** -0.5 if beta is None else beta
-    mask = causal_mask(Q.shape[-2]) if mask is None else mask
-    return torch.softmax((beta * Q @ K.mT).masked_fill(~mask, -math.inf), -1)
+def _attended(S, visible):
+    return torch.softmax(S.masked_fill(~visible, -math.inf), -1)
 
 
 @combinable
 def _multi_query_with(
-    weights=_weights,
+    *,
     split=_by_heads,
+    shared=lambda X: X[:, None],
+    keys_and_values=lambda K, V: (K, V),
+    under_the_root=lambda model, all_heads, one_head: one_head,
+    mask=causal_mask,
+    weights=_attended,
+    heads=lambda A: A,
     join=_joined,
-    values=lambda K, V: V,
+    down=lambda H, W_h: H @ W_h,
+    after=lambda X, Y: Y,
 ):
-    """Otra manera de atender con claves y valores compartidos."""
+    """La atención por pasos: partir, puntuar, tapar, pesar, mezclar, juntar y volver al ancho."""
 
     def implementation(X, W_q, W_k, W_v, W_h, num_heads):
-        Q, K, V = split(X @ W_q, num_heads), (X @ W_k)[:, None], (X @ W_v)[:, None]
-        return join(weights(Q, K) @ values(K, V)) @ W_h
+        Q = split(X @ W_q, num_heads)
+        K, V = keys_and_values(shared(X @ W_k), shared(X @ W_v))
+        S = Q @ K.mT / math.sqrt(under_the_root(*W_q.shape, W_k.shape[1]))
+        A = heads(weights(S, mask(X.shape[1])))
+        return after(X, down(join(A @ V), W_h))
 
     return implementation
 
 
-def _everything(Q, K):
-    return _weights(Q, K, mask=torch.ones(Q.shape[-2], K.shape[-2], dtype=torch.bool))
+def _with_zeros(S, visible):
+    """Como `attention`, que da ceros a la fila que no ve nada; sin ella, sería NaN."""
+    return _attended(S, visible).nan_to_num(0.0)
 
 
-def _after_the_softmax(Q, K):
-    return _everything(Q, K) * causal_mask(Q.shape[-2])
+def _split_without_transposing(Q, num_heads):
+    return Q.reshape(len(Q), num_heads, Q.shape[1], -1)
 
 
-def _multiplied(Q, K):
-    scores = Q @ K.mT / K.shape[-1] ** 0.5
-    return torch.softmax(scores * causal_mask(Q.shape[-2]), -1)
-
-
-def _without_softmax(Q, K):
-    return Q @ K.mT / K.shape[-1] ** 0.5 * causal_mask(Q.shape[-2])
-
-
-def _over_the_queries(Q, K):
-    scores = Q @ K.mT / K.shape[-1] ** 0.5
-    return torch.softmax(scores.masked_fill(~causal_mask(Q.shape[-2]), -math.inf), -2)
-
-
-def _over_the_heads(Q, K):
-    scores = Q @ K.mT / K.shape[-1] ** 0.5
-    return torch.softmax(scores, 1) * causal_mask(Q.shape[-2])
-
-
-def _mean_of_the_weights(Q, K):
-    A = _weights(Q, K)
-    return A.mean(1, keepdim=True).expand_as(A)
-
-
-def _first_head(Q, K):
-    A = _weights(Q, K)
-    return A[:, :1].expand_as(A)
-
-
-def _mask_of(change):
-    """Los pesos con otra máscara; una fila sin nada que ver da NaN."""
-    return lambda Q, K: _weights(Q, K, mask=change(causal_mask(Q.shape[-2])))
-
-
-def _scaled_by(axis):
-    """Escala con otro ancho: el de ese eje de W_q, que va del modelo a todas las cabezas."""
-
-    def implementation(X, W_q, *rest):
-        beta = W_q.shape[axis] ** -0.5
-        return _multi_query_with(lambda Q, K: _weights(Q, K, beta=beta))(X, W_q, *rest)
-
-    return implementation
-
-
-def _heads_not_joined(X, W_q, W_k, W_v, W_h, num_heads):
-    """Suma lo que da cada cabeza con su parte de W_h, pero repite la primera parte."""
-    H = _multi_query_with(join=lambda H: H)(X, W_q, W_k, W_v, torch.eye(W_k.shape[1]), num_heads)
-    return H.sum(1) @ W_h[: W_k.shape[1]]
-
-
-@combinable
-def _with_the_library(K=lambda K: K, mask=lambda M: M):
-    """Con `attention`, que da ceros a la fila que no ve nada."""
-
-    def implementation(X, W_q, W_k, W_v, W_h, num_heads):
-        shared = (K(X @ W) for W in (W_k, W_v))
-        M = mask(causal_mask(X.shape[1]))
-        return _joined(attention(_by_heads(X @ W_q, num_heads), *shared, mask=M)) @ W_h
-
-    return implementation
-
-
-def _no_transposes(X, W_q, W_k, W_v, W_h, num_heads):
-    Q = (X @ W_q).reshape(len(X), num_heads, X.shape[1], -1)
-    H = attention(Q, (X @ W_k)[:, None], (X @ W_v)[:, None], causal=True)
-    return H.reshape(len(X), X.shape[1], -1) @ W_h
+def _joined_without_transposing(H):
+    return H.reshape(len(H), H.shape[2], -1)
 
 
 MULTI_QUERY = Exercise(
@@ -787,114 +737,113 @@ MULTI_QUERY = Exercise(
     misconceptions=(
         Misconception(
             "not_causal",
-            _multi_query_with(_everything),
+            _multi_query_with(mask=lambda t: torch.ones(t, t, dtype=torch.bool)),
             "no hay máscara: cada posición ve su futuro, y al escribir no lo habrá",
         ),
         Misconception(
             "not_scaled",
-            _multi_query_with(lambda Q, K: _weights(Q, K, beta=1.0)),
+            _multi_query_with(under_the_root=lambda model, all_heads, one_head: 1),
             "las puntuaciones no están escaladas: falta dividir entre una raíz",
         ),
         Misconception(
             "scaled_twice",
-            _multi_query_with(lambda Q, K: _weights(Q, K, beta=1 / K.shape[-1])),
+            _multi_query_with(under_the_root=lambda model, all_heads, one_head: one_head**2),
             "divides entre d_head, y es entre su raíz",
         ),
         Misconception(
             "scaled_by_the_model",
-            _scaled_by(0),
+            _multi_query_with(under_the_root=lambda model, all_heads, one_head: model),
             "escalas con el ancho del modelo: lo que cuenta es el ancho de los vectores que se "
             "multiplican, el de una cabeza",
         ),
         Misconception(
             "scaled_by_the_heads",
-            _scaled_by(1),
+            _multi_query_with(under_the_root=lambda model, all_heads, one_head: all_heads),
             "escalas con el ancho de todas las cabezas juntas; el producto es el de una sola",
         ),
         Misconception(
             "over_the_queries",
-            _multi_query_with(_over_the_queries),
+            _multi_query_with(weights=lambda S, M: torch.softmax(S.masked_fill(~M, -math.inf), -2)),
             "la softmax suma sobre las consultas: los pesos de cada consulta se reparten entre las "
             "claves",
         ),
         Misconception(
             "over_the_heads",
-            _multi_query_with(_over_the_heads),
+            _multi_query_with(weights=lambda S, M: torch.softmax(S, 1) * M),
             "la softmax suma sobre las cabezas: los pesos de cada consulta se reparten entre las "
             "claves",
         ),
         Misconception(
             "masked_after",
-            _multi_query_with(_after_the_softmax),
+            _multi_query_with(weights=lambda S, M: torch.softmax(S, -1) * M),
             "anulas los pesos del futuro después de la softmax, y los demás ya no suman 1: tapa "
             "las puntuaciones antes",
         ),
         Misconception(
             "scores_multiplied_by_the_mask",
-            _multi_query_with(_multiplied),
+            _multi_query_with(weights=lambda S, M: torch.softmax(S * M, -1)),
             "multiplicas las puntuaciones por la máscara, y una puntuación 0 también recibe "
             "atención: las tapadas valen −∞",
         ),
         Misconception(
             "future",
-            _multi_query_with(_mask_of(lambda M: M.T)),
+            _multi_query_with(mask=lambda t: causal_mask(t).T),
             "usaste el triángulo contrario: cada posición ve su futuro y no su pasado",
         ),
         Misconception(
             "inverted",
-            _multi_query_with(_mask_of(lambda M: ~M)),
-            "tapaste lo que se ve: en este curso True marca lo visible. La última posición se "
-            "queda sin nada, y de ahí el NaN",
+            _multi_query_with(mask=lambda t: ~causal_mask(t)),
+            "tapaste lo que se ve: en este curso True marca lo visible. Si sale NaN, es de la "
+            "última posición, que se queda sin nada",
         ),
         Misconception(
             "not_itself",
-            _multi_query_with(_mask_of(lambda M: M.tril(-1))),
-            "cada posición se oculta a sí misma, y la primera se queda sin nada que ver: de ahí el "
-            "NaN",
+            _multi_query_with(mask=lambda t: causal_mask(t).tril(-1)),
+            "cada posición se oculta a sí misma, y la primera se queda sin nada que ver: si sale "
+            "NaN, es de ahí",
         ),
         Misconception(
             "inverted_with_zeros",
-            _with_the_library(K=lambda K: K[:, None], mask=lambda M: ~M),
+            _multi_query_with(mask=lambda t: ~causal_mask(t), weights=_with_zeros),
             "tapaste lo que se ve: en este curso True marca lo visible",
         ),
         Misconception(
             "not_itself_with_zeros",
-            _with_the_library(K=lambda K: K[:, None], mask=lambda M: M.tril(-1)),
-            "cada posición se oculta a sí misma: la primera se queda sin nada que ver, y da ceros",
+            _multi_query_with(mask=lambda t: causal_mask(t).tril(-1), weights=_with_zeros),
+            "cada posición se oculta a sí misma: la primera se queda sin nada que ver, y mezcla "
+            "ceros",
         ),
         Misconception(
             "rows_as_heads",
-            _with_the_library(),
+            _multi_query_with(shared=lambda X: X),
             "a las claves y los valores les falta el eje de las cabezas: tal como están, su lote "
             "se toma por cabezas, y un texto atiende a otro",
         ),
         Misconception(
             "no_transposes",
-            _no_transposes,
+            _multi_query_with(split=_split_without_transposing, join=_joined_without_transposing),
             "partes y juntas las cabezas sin intercambiar ejes: los números cambian de posición "
             "dos veces, y no se deshace",
         ),
         Misconception(
             "keys_and_values_swapped",
-            lambda X, W_q, W_k, W_v, *rest: _multi_query(X, W_q, W_v, W_k, *rest),
+            _multi_query_with(keys_and_values=lambda K, V: (V, K)),
             "las claves y los valores están intercambiados",
         ),
         Misconception(
             "view_without_transposing",
-            _multi_query_with(split=lambda Q, h: Q.reshape(len(Q), h, Q.shape[1], -1)),
+            _multi_query_with(split=_split_without_transposing),
             "partes las consultas con un solo view a [batch, heads, t, d_head]: eso cambia los "
             "números de posición. Primero separa el último eje y después intercambia",
         ),
         Misconception(
             "heads_interleaved",
-            _multi_query_with(
-                split=lambda Q, h: Q.unflatten(-1, (-1, h)).permute(0, 3, 1, 2),
-            ),
+            _multi_query_with(split=lambda Q, h: Q.unflatten(-1, (-1, h)).permute(0, 3, 1, 2)),
             "tomas las columnas de cada cabeza salteadas: las de una cabeza son seguidas",
         ),
         Misconception(
             "joined_without_transposing",
-            _multi_query_with(join=lambda H: H.reshape(len(H), H.shape[2], -1)),
+            _multi_query_with(join=_joined_without_transposing),
             "juntas las cabezas sin devolver antes el tiempo a su lugar: los números cambian de "
             "posición",
         ),
@@ -910,47 +859,45 @@ MULTI_QUERY = Exercise(
         ),
         Misconception(
             "no_output_matrix",
-            lambda X, W_q, W_k, W_v, W_h, h: _multi_query(
-                X, W_q, W_k, W_v, torch.eye(W_q.shape[1]), h
-            ),
+            _multi_query_with(down=lambda H, W_h: H),
             "falta W_h, el último producto: mezcla lo que dieron las cabezas y vuelve a d_model",
         ),
         Misconception(
             "no_softmax",
-            _multi_query_with(_without_softmax),
+            _multi_query_with(weights=lambda S, M: S * M),
             "falta la softmax: las puntuaciones pesan tal como salen, y no suman 1",
         ),
         Misconception(
             "keys_as_values",
-            _multi_query_with(values=lambda K, V: K),
+            _multi_query_with(keys_and_values=lambda K, V: (K, K)),
             "mezclas las claves; lo que se mezcla son los valores",
         ),
         Misconception(
             "mean_of_the_heads",
-            _multi_query_with(_mean_of_the_weights),
+            _multi_query_with(heads=lambda A: A.mean(1, keepdim=True).expand_as(A)),
             "las cabezas comparten los pesos, su media: lo que comparten son las claves y los "
             "valores, y cada una pregunta lo suyo",
         ),
         Misconception(
             "first_head_for_all",
-            _multi_query_with(_first_head),
+            _multi_query_with(heads=lambda A: A[:, :1].expand_as(A)),
             "todas las cabezas usan los pesos de la primera: cada una tiene sus consultas",
         ),
         Misconception(
             "each_sees_only_itself",
-            _multi_query_with(lambda Q, K: torch.eye(Q.shape[-2]).expand(*Q.shape[:3], -1)),
+            _multi_query_with(weights=lambda S, M: torch.eye(len(M)).expand_as(S)),
             "cada posición atiende solo a sí misma: ¿multiplicas cabezas con claves de la misma "
             "posición? El producto es entre posiciones; las cabezas van en un eje aparte",
         ),
         Misconception(
             "heads_summed",
-            _heads_not_joined,
+            _multi_query_with(join=lambda H: H.sum(1), down=lambda H, W_h: H @ W_h[: H.shape[-1]]),
             "sumas las cabezas antes de W_h: se ponen una junto a otra, y W_h tiene filas para "
             "cada una",
         ),
         Misconception(
             "residual",
-            lambda X, *rest: X + _multi_query(X, *rest),
+            _multi_query_with(after=lambda X, Y: X + Y),
             "sumas la entrada: la conexión residual es del bloque, no de la atención",
         ),
     ),
@@ -1000,54 +947,42 @@ def _parallel_cases(rng):
     ]
 
 
-def _serial(x, norm, attend, feed_forward):
-    z = x + attend(norm(x))
-    return z + feed_forward(norm(z))
+@combinable
+def _parallel_with(
+    *,
+    before=lambda x, norm: norm(x),
+    attention_reads=lambda x, normed: normed,
+    network_reads=lambda x, normed, h, norm: normed,
+    merge=lambda h, f, norm: h + f,
+    residual=lambda x, normed: x,
+    after=lambda y, norm: y,
+):
+    """El bloque por pasos: lo que lee cada rama, cómo se unen y qué más se suma."""
+
+    def implementation(x, norm, attend, feed_forward):
+        normed = before(x, norm)
+        h = attend(attention_reads(x, normed))
+        f = feed_forward(network_reads(x, normed, h, norm))
+        return after(residual(x, normed) + merge(h, f, norm), norm)
+
+    return implementation
 
 
-def _serial_with_one_norm(x, norm, attend, feed_forward):
-    z = x + attend(norm(x))
-    return z + feed_forward(z)
+def _not_normed(x, norm):
+    return x
 
 
-def _normed_residual(x, norm, attend, feed_forward):
-    x = norm(x)
-    return x + attend(x) + feed_forward(x)
+def _normed_again(x, normed, h, norm):
+    return norm(x)
 
 
-def _one_inside_the_other(x, norm, attend, feed_forward):
-    normed = norm(x)
-    return x + feed_forward(attend(normed))
+def _serial_network_first(x, norm, attend, feed_forward):
+    z = x + feed_forward(norm(x))
+    return z + attend(norm(z))
 
 
-def _network_first(x, norm, attend, feed_forward):
-    normed = norm(x)
-    return x + attend(feed_forward(normed))
-
-
-def _serial_without_its_own_residual(x, norm, attend, feed_forward):
-    h = attend(norm(x))
-    return x + h + feed_forward(norm(h))
-
-
-def _network_reads_what_was_attended(x, norm, attend, feed_forward):
-    h = attend(norm(x))
-    return x + h + feed_forward(h)
-
-
-def _two_residuals(x, norm, attend, feed_forward):
-    normed = norm(x)
-    return (x + attend(normed)) + (x + feed_forward(normed))
-
-
-def _averaged(x, norm, attend, feed_forward):
-    normed = norm(x)
-    return x + (attend(normed) + feed_forward(normed)) / 2
-
-
-def _product(x, norm, attend, feed_forward):
-    normed = norm(x)
-    return x + attend(normed) * feed_forward(normed)
+def _attention_of_the_network(x, norm, attend, feed_forward):
+    return x + attend(feed_forward(norm(x)))
 
 
 def _in_place(x, norm, attend, feed_forward):
@@ -1066,46 +1001,46 @@ PARALLEL = Exercise(
     misconceptions=(
         Misconception(
             "serial",
-            _serial,
+            _parallel_with(network_reads=lambda x, normed, h, norm: norm(x + h)),
             "ese es el bloque de siempre, en serie: la red lee lo que la atención ya sumó. Aquí "
             "las dos leen lo mismo, y por eso pueden calcularse a la vez",
         ),
         Misconception(
             "serial_network_first",
-            lambda x, norm, attend, network: _serial(x, norm, network, attend),
+            _serial_network_first,
             "va en serie, con la red delante: la atención lee lo que la red ya sumó. Las dos leen "
             "lo mismo",
         ),
         Misconception(
             "serial_with_one_norm",
-            _serial_with_one_norm,
+            _parallel_with(network_reads=lambda x, normed, h, norm: x + h),
             "la red lee lo que la atención ya sumó, y además sin normalizar: las dos leen lo mismo",
         ),
         Misconception(
             "serial_without_residual",
-            _serial_without_its_own_residual,
+            _parallel_with(network_reads=lambda x, normed, h, norm: norm(h)),
             "la red lee lo que dio la atención, normalizado: las dos leen lo mismo",
         ),
         Misconception(
             "network_reads_the_attention",
-            _network_reads_what_was_attended,
+            _parallel_with(network_reads=lambda x, normed, h, norm: h),
             "la red lee lo que dio la atención: las dos leen lo mismo, la x normalizada",
         ),
         Misconception(
             "norm_twice",
-            lambda x, norm, attend, network: x + attend(norm(x)) + network(norm(x)),
-            "la salida es correcta, pero normalizas dos veces lo mismo: guarda el resultado. "
-            "Ahorrarse una norma por bloque es parte de lo que se gana",
+            _parallel_with(network_reads=_normed_again),
+            "normalizas dos veces lo mismo: guarda el resultado. Ahorrarse una norma por bloque "
+            "es parte de lo que se gana",
         ),
         Misconception(
             "no_residual",
-            lambda x, norm, attend, network: _parallel(x, norm, attend, network) - x,
+            _parallel_with(residual=lambda x, normed: 0),
             "falta la conexión residual: sin sumar x, cada bloque tendría que volver a decirlo "
             "todo",
         ),
         Misconception(
             "normed_residual",
-            _normed_residual,
+            _parallel_with(residual=lambda x, normed: normed),
             "sumas la x ya normalizada: por la conexión residual pasa la x que entró",
         ),
         Misconception(
@@ -1127,74 +1062,74 @@ PARALLEL = Exercise(
         ),
         Misconception(
             "norm_after",
-            lambda x, norm, attend, network: norm(x + attend(x) + network(x)),
+            _parallel_with(before=_not_normed, after=lambda y, norm: norm(y)),
             "normalizas al final, como el modelo de 2017: aquí se normaliza lo que leen las dos "
             "ramas",
         ),
         Misconception(
             "no_norm",
-            lambda x, norm, attend, network: x + attend(x) + network(x),
-            "no normalizas nada: las dos ramas leen x normalizada",
+            _parallel_with(before=_not_normed),
+            "no normalizas x: las dos ramas la leen normalizada",
         ),
         Misconception(
             "attention_not_normed",
-            lambda x, norm, attend, network: x + attend(x) + network(norm(x)),
+            _parallel_with(attention_reads=lambda x, normed: x),
             "la atención lee x sin normalizar",
         ),
         Misconception(
             "network_not_normed",
-            lambda x, norm, attend, network: x + attend(norm(x)) + network(x),
+            _parallel_with(network_reads=lambda x, normed, h, norm: x),
             "la red lee x sin normalizar",
         ),
         Misconception(
             "normed_outputs",
-            lambda x, norm, attend, network: x + norm(attend(x)) + norm(network(x)),
+            _parallel_with(before=_not_normed, merge=lambda h, f, norm: norm(h) + norm(f)),
             "normalizas lo que dan las dos ramas: se normaliza lo que leen",
         ),
         Misconception(
             "normed_sum",
-            lambda x, norm, attend, network: x + norm(attend(x) + network(x)),
+            _parallel_with(before=_not_normed, merge=lambda h, f, norm: norm(h + f)),
             "normalizas lo que se suma a x: se normaliza lo que leen las dos ramas",
         ),
         Misconception(
             "also_at_the_end",
-            lambda *pieces: pieces[1](_parallel(*pieces)),
+            _parallel_with(after=lambda y, norm: norm(y)),
             "sobra la norma del final: la del modelo va después del último bloque, una sola",
         ),
         Misconception(
             "network_of_the_attention",
-            _one_inside_the_other,
+            _parallel_with(network_reads=lambda x, normed, h, norm: h, merge=lambda h, f, norm: f),
             "las encadenas, la red después de la atención: las dos leen lo mismo y se suman",
         ),
         Misconception(
             "attention_of_the_network",
-            _network_first,
+            _attention_of_the_network,
             "las encadenas, la atención después de la red: las dos leen lo mismo y se suman",
         ),
         Misconception(
             "two_residuals",
-            _two_residuals,
+            _parallel_with(residual=lambda x, normed: 2 * x),
             "sumas x dos veces, una por rama: es un solo bloque, con una sola conexión residual",
         ),
         Misconception(
             "averaged",
-            _averaged,
+            _parallel_with(merge=lambda h, f, norm: (h + f) / 2),
             "promedias las dos ramas: se suman",
         ),
         Misconception(
             "product",
-            _product,
+            _parallel_with(merge=lambda h, f, norm: h * f),
             "multiplicas las dos ramas: se suman",
         ),
         Misconception(
             "only_attention",
-            lambda x, norm, attend, network: x + attend(norm(x)),
-            "falta la red: solo sumas lo que da la atención",
+            _parallel_with(merge=lambda h, f, norm: h),
+            "falta la red: no sumas lo que da",
         ),
         Misconception(
             "only_network",
-            lambda x, norm, attend, network: x + network(norm(x)),
-            "falta la atención: solo sumas lo que da la red",
+            _parallel_with(merge=lambda h, f, norm: f),
+            "no sumas lo que da la atención, solo lo que da la red",
         ),
         Misconception(
             "in_place",
@@ -1541,13 +1476,13 @@ READ = Exercise(
         ),
         Misconception(
             "view_without_transposing",
-            _reading(split=lambda Q, h: Q.reshape(len(Q), h, Q.shape[1], -1)),
+            _reading(split=_split_without_transposing),
             "partes las consultas con un solo view a [batch, heads, t, d_head], y eso cambia los "
             "números de posición: primero separa el último eje y después intercambia",
         ),
         Misconception(
             "joined_without_transposing",
-            _reading(gather=lambda H: H.reshape(len(H), H.shape[2], -1)),
+            _reading(gather=_joined_without_transposing),
             "juntas las cabezas sin devolver antes el tiempo a su lugar: los números cambian de "
             "posición",
         ),
