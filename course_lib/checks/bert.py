@@ -1751,63 +1751,40 @@ def _loss_cases(rng):
     return cases
 
 
-def _nll(logits, labels, dim=-1):
-    """−log P de la etiqueta de cada posición; 0 donde no cuenta."""
-    known = labels.clamp(min=0)
-    found = logits.log_softmax(dim).gather(-1, known[..., None]).squeeze(-1)
-    return -found * (labels != IGNORED)
-
-
-def _reduced(how):
-    """Otra manera de juntar las pérdidas: `how` recibe las pérdidas y cuáles cuentan."""
+@combinable
+def _loss_with(
+    *,
+    targets=lambda labels, vocab: labels,
+    log_probability=lambda logits: logits.log_softmax(-1),
+    reduce=lambda losses, counted: losses.sum() / counted.sum(),
+    after=lambda loss: loss,
+):
+    """La pérdida por pasos: qué palabra se pide, su log P, y cómo se juntan las posiciones."""
 
     def implementation(logits, labels):
-        return how(_nll(logits, labels), labels != IGNORED)
+        labels = targets(labels, logits.shape[-1])
+        counted = labels != IGNORED
+        found = log_probability(logits).gather(-1, labels.clamp(min=0)[..., None]).squeeze(-1)
+        return after(reduce(-found.masked_fill(~counted, 0.0), counted))
 
     return implementation
 
 
-def _with_labels(change):
-    """La pérdida con las etiquetas cambiadas."""
-
-    def implementation(logits, labels):
-        return _loss(logits, change(labels))
-
-    return implementation
-
-
-def _mean_of_rows(nll, counted):
+def _mean_of_rows(losses, counted):
     n = counted.sum(-1)
     rows = n > 0
-    return (nll.sum(-1)[rows] / n[rows]).mean()
+    return (losses.sum(-1)[rows] / n[rows]).mean()
 
 
-def _naive(logits, labels):
-    kept = labels != IGNORED
-    odds = logits[kept].exp()
-    chance = odds / odds.sum(-1, keepdim=True)
-    return -chance.gather(-1, labels[kept][:, None]).log().mean()
+def _naive(logits):
+    odds = logits.exp()
+    return (odds / odds.sum(-1, keepdim=True)).log()
 
 
-def _of_the_chance(how):
-    """La media de lo que `how` hace con la probabilidad de cada palabra, con el signo cambiado."""
-
-    def implementation(logits, labels):
-        kept = labels != IGNORED
-        return -how(logits[kept].softmax(-1).gather(-1, labels[kept][:, None])).mean()
-
-    return implementation
-
-
-def _log_of_the_mean(logits, labels):
-    return -_nll(logits, labels)[labels != IGNORED].neg().logsumexp(0) + math.log(
-        int((labels != IGNORED).sum())
-    )
-
-
-def _negative_logit(logits, labels):
-    kept = labels != IGNORED
-    return -logits[kept].gather(-1, labels[kept][:, None]).mean()
+def _reshaped(logits):
+    """Las palabras en el eje 1, a donde no llegan con `reshape`."""
+    batch, t, vocab = logits.shape
+    return logits.reshape(batch, vocab, t).log_softmax(1).transpose(1, 2)
 
 
 MASKED_LOSS = Exercise(
@@ -1820,143 +1797,144 @@ MASKED_LOSS = Exercise(
     misconceptions=(
         Misconception(
             "mean_over_everything",
-            _reduced(lambda nll, counted: nll.mean()),
-            "sumas solo las que cuentan, pero divides entre todas las posiciones: la pérdida sale "
-            "varias veces menor, y depende del relleno",
+            _loss_with(reduce=lambda losses, counted: losses.mean()),
+            "divides entre todas las posiciones, también las que no cuentan: así la pérdida "
+            "depende del relleno",
         ),
         Misconception(
             "sum",
-            _reduced(lambda nll, counted: nll.sum()),
+            _loss_with(reduce=lambda losses, counted: losses.sum()),
             "sumas las pérdidas: se pide la media de las posiciones que cuentan",
         ),
         Misconception(
             "per_sequence",
-            _reduced(lambda nll, counted: nll.sum() / len(nll)),
+            _loss_with(reduce=lambda losses, counted: losses.sum() / len(losses)),
             "divides entre el número de secuencias; es entre el de posiciones que cuentan",
         ),
         Misconception(
             "mean_of_rows",
-            _reduced(_mean_of_rows),
+            _loss_with(reduce=_mean_of_rows),
             "promedias cada secuencia y después las secuencias: así una palabra pesa más donde se "
             "ocultaron pocas. Todas pesan lo mismo",
         ),
         Misconception(
             "mean_of_rows_with_zeros",
-            _reduced(lambda nll, counted: (nll.sum(-1) / counted.sum(-1).clamp(min=1)).mean()),
+            _loss_with(
+                reduce=lambda losses, counted: (
+                    losses.sum(-1) / counted.sum(-1).clamp(min=1)
+                ).mean()
+            ),
             "promedias cada secuencia y después las secuencias, hasta las que no ocultaron nada: "
             "todas las palabras pesan lo mismo",
         ),
         Misconception(
             "mean_of_rows_with_nan",
-            lambda logits, labels: torch.stack(
-                [F.cross_entropy(z, y) for z, y in zip(logits, labels, strict=True)]
-            ).mean(),
+            _loss_with(reduce=lambda losses, counted: (losses.sum(-1) / counted.sum(-1)).mean()),
             "promedias cada secuencia por su lado, y la que no ocultó nada divide 0 entre 0: de "
             "ahí el NaN. La media es de todas las posiciones del lote que cuentan",
         ),
         Misconception(
             "one_by_one",
-            _reduced(lambda nll, counted: nll[counted]),
+            _loss_with(reduce=lambda losses, counted: losses[counted]),
             "devuelves la pérdida de cada posición: falta la media",
         ),
         Misconception(
             "everything_counts",
-            _with_labels(lambda labels: labels.clamp(min=0)),
+            _loss_with(targets=lambda labels, vocab: labels.clamp(min=0)),
             "cuentas todas las posiciones: en las que llevan −100 pides la palabra 0",
         ),
         Misconception(
             "last_word",
-            lambda logits, labels: _with_labels(
-                lambda labels: torch.where(labels < 0, logits.shape[-1] - 1, labels)
-            )(logits, labels),
+            _loss_with(targets=lambda labels, vocab: torch.where(labels < 0, vocab - 1, labels)),
             "cuentas todas las posiciones: en las que llevan −100 pides la última palabra",
         ),
         Misconception(
             "zero_ignored",
-            _with_labels(lambda labels: torch.where(labels == 0, IGNORED, labels)),
+            _loss_with(targets=lambda labels, vocab: torch.where(labels == 0, IGNORED, labels)),
             "la palabra 0 también cuenta: lo único que no cuenta es −100",
         ),
         Misconception(
             "sign",
-            lambda logits, labels: -_loss(logits, labels),
+            _loss_with(after=torch.neg),
             "el signo está al revés: la pérdida es positiva, y baja cuando se acierta más",
         ),
         Misconception(
             "over_positions",
-            lambda logits, labels: _nll(logits, labels, 1).sum() / (labels != IGNORED).sum(),
+            _loss_with(log_probability=lambda logits: logits.log_softmax(1)),
             "la softmax reparte entre las posiciones; reparte entre las palabras del vocabulario",
         ),
         Misconception(
             "over_the_batch",
-            lambda logits, labels: _nll(logits, labels, 0).sum() / (labels != IGNORED).sum(),
+            _loss_with(log_probability=lambda logits: logits.log_softmax(0)),
             "la softmax reparte entre las secuencias; reparte entre las palabras del vocabulario",
         ),
         Misconception(
             "reshaped",
-            lambda logits, labels: F.cross_entropy(
-                logits.reshape(logits.shape[0], -1, logits.shape[1]), labels
-            ),
+            _loss_with(log_probability=_reshaped),
             "cross_entropy quiere las clases en el eje 1, y las llevas con reshape, que no mueve "
             "ejes: mezcla palabras y posiciones",
         ),
         Misconception(
             "exponential_overflows",
-            _naive,
-            "la fórmula es buena, pero la exponencial de un logit grande no cabe: resta antes el "
+            _loss_with(log_probability=_naive),
+            "la exponencial de un logit grande no cabe: resta antes el "
             "máximo, o busca quien lo haga",
         ),
         Misconception(
             "log_of_softmax",
-            _of_the_chance(torch.log),
-            "la fórmula es buena, pero una probabilidad diminuta se redondea a 0 y su logaritmo es "
+            _loss_with(log_probability=lambda logits: logits.softmax(-1).log()),
+            "una probabilidad diminuta se redondea a 0 y su logaritmo es "
             "−∞: hay que calcular el logaritmo sin pasar por ella",
         ),
         Misconception(
             "small_number_added",
-            _of_the_chance(lambda chance: (chance + 1e-9).log()),
+            _loss_with(log_probability=lambda logits: (logits.softmax(-1) + 1e-9).log()),
             "sumas un número pequeño para que el logaritmo no sea infinito, y cambias la pérdida: "
             "hay una manera exacta",
         ),
         Misconception(
             "clamped",
-            _of_the_chance(lambda chance: chance.clamp(min=1e-12).log()),
+            _loss_with(log_probability=lambda logits: logits.softmax(-1).clamp(min=1e-12).log()),
             "retocas las probabilidades diminutas, con un mínimo o un sumando, para que el "
             "logaritmo no sea infinito, y cambias la pérdida: hay una manera exacta",
         ),
         Misconception(
             "probability",
-            _of_the_chance(lambda chance: chance),
-            "promedias la probabilidad: falta el logaritmo",
+            _loss_with(log_probability=lambda logits: logits.softmax(-1)),
+            "falta el logaritmo: tomas la probabilidad tal cual",
         ),
         Misconception(
             "log_of_the_mean",
-            _log_of_the_mean,
+            _loss_with(
+                log_probability=lambda logits: logits.softmax(-1),
+                reduce=lambda losses, counted: -losses[counted].neg().mean().log(),
+            ),
             "tomas el logaritmo de la probabilidad media; es la media de los logaritmos",
         ),
         Misconception(
             "negative_logit",
-            _negative_logit,
+            _loss_with(log_probability=lambda logits: logits),
             "tomas el logit de la palabra sin normalizar: falta descontar el de todas las demás",
         ),
         Misconception(
             "softmax_twice",
-            lambda logits, labels: _loss(logits.softmax(-1), labels),
+            _loss_with(log_probability=lambda logits: logits.softmax(-1).log_softmax(-1)),
             "aplicas la softmax dos veces: cross_entropy ya la trae dentro",
         ),
         Misconception(
             "perplexity",
-            lambda logits, labels: _loss(logits, labels).exp(),
-            "devuelves la perplejidad; se pide la pérdida, que es su logaritmo",
+            _loss_with(after=torch.exp),
+            "tomas la exponencial, que da la perplejidad; se pide la pérdida, su logaritmo",
         ),
         Misconception(
             "in_bits",
-            lambda logits, labels: _loss(logits, labels) / math.log(2),
+            _loss_with(after=lambda loss: loss / math.log(2)),
             "mides en bits: el logaritmo es el natural",
         ),
         Misconception(
             "as_a_number",
-            lambda logits, labels: _loss(logits, labels).detach(),
-            "el número es correcto, pero está separado del grafo: sin gradiente no se aprende nada",
+            _loss_with(after=torch.detach),
+            "el número está separado del grafo: sin gradiente no se aprende nada",
         ),
     ),
 )
@@ -2006,35 +1984,21 @@ def _options_cases(rng):
 @combinable
 def _options_with(
     *,
+    rows=lambda x: x.flatten(0, 1),
     segments=lambda S: S,
-    pool=lambda H, W, b: torch.tanh(H[:, 0] @ W + b),
-    arrange=lambda scores, shape: scores.view(shape),
+    pool=lambda H: H[:, :, 0],
+    layer=lambda h, W, b: torch.tanh(h @ W + b),
+    arrange=lambda scores: scores,
     share=lambda scores: scores.softmax(-1),
 ):
-    """La cabeza con otro resumen, otra forma u otro reparto."""
+    """La cabeza por pasos: las filas que se leen, el resumen, las puntuaciones y el reparto."""
 
     def implementation(read, token_ids, segment_ids, W, b, w):
-        H = read(token_ids.flatten(0, 1), segments(segment_ids.flatten(0, 1)))
-        return share(arrange(pool(H, W, b) @ w, token_ids.shape[:2]))
+        H = read(rows(token_ids), rows(segments(segment_ids)))
+        h = layer(pool(H.reshape(*token_ids.shape, -1)), W, b)
+        return share(arrange(h @ w))
 
     return implementation
-
-
-def _not_flattened(read, token_ids, segment_ids, W, b, w):
-    H = read(token_ids, segment_ids)
-    return (torch.tanh(H[:, :, 0] @ W + b) @ w).softmax(-1)
-
-
-def _in_one_row(read, token_ids, segment_ids, W, b, w):
-    H = read(token_ids.flatten(1), segment_ids.flatten(1))
-    first = H[:, :: token_ids.shape[-1]]
-    return (torch.tanh(first @ W + b) @ w).softmax(-1)
-
-
-def _options_first(read, token_ids, segment_ids, W, b, w):
-    rows = [x.transpose(0, 1).flatten(0, 1) for x in (token_ids, segment_ids)]
-    scores = torch.tanh(read(*rows)[:, 0] @ W + b) @ w
-    return scores.view(token_ids.shape[:2]).softmax(-1)
 
 
 def _hardest(scores):
@@ -2102,99 +2066,97 @@ OPTIONS = Exercise(
         ),
         Misconception(
             "wrong_order",
-            _options_with(arrange=lambda s, shape: s.view(shape[1], shape[0]).T),
+            _options_with(arrange=lambda scores: scores.reshape(scores.T.shape).T),
             "al separar las filas otra vez cambias su orden: las de un mismo ejemplo van seguidas",
         ),
         Misconception(
             "options_first",
-            _options_first,
+            _options_with(rows=lambda x: x.transpose(0, 1).flatten(0, 1)),
             "al juntar pones primero la opción 1 de todos los ejemplos, y al separar crees que van "
             "seguidas las de cada ejemplo: las puntuaciones acaban en otro sitio",
         ),
         Misconception(
             "choices_by_batch",
-            _options_with(
-                arrange=lambda s, shape: s.view(shape).T, share=lambda scores: scores.softmax(0)
-            ),
+            _options_with(arrange=lambda scores: scores.T, share=lambda scores: scores.softmax(0)),
             "la forma está transpuesta: es [batch, choices]",
         ),
         Misconception(
             "one_row",
-            _options_with(arrange=lambda s, shape: s, share=lambda s: s.softmax(-1)),
+            _options_with(arrange=torch.flatten),
             "falta separar las filas otra vez en ejemplos y opciones",
         ),
         Misconception(
             "one_column",
-            _options_with(arrange=lambda s, shape: s.view(*shape, 1), share=lambda s: s.softmax(1)),
+            _options_with(arrange=lambda s: s[:, :, None], share=lambda s: s.softmax(1)),
             "sobra el último eje, el que deja una capa de una sola salida",
         ),
         Misconception(
             "not_flattened",
-            _not_flattened,
+            _options_with(rows=lambda x: x),
             "BERT solo lee secuencias, [filas, t]: cada opción es una fila más del lote",
             raises=ValueError,
         ),
         Misconception(
             "in_one_row",
-            _in_one_row,
+            _options_with(rows=lambda x: x.flatten(1)),
             "lees todas las opciones de un ejemplo en una sola secuencia, y se ven unas a otras: "
             "cada una se lee por su cuenta",
         ),
         Misconception(
             "last_token",
-            _options_with(pool=lambda H, W, b: torch.tanh(H[:, -1] @ W + b)),
+            _options_with(pool=lambda H: H[:, :, -1]),
             "resumes con el último token, como en un modelo causal; aquí el resumen es del primero",
         ),
         Misconception(
             "second_token",
-            _options_with(pool=lambda H, W, b: torch.tanh(H[:, 1] @ W + b)),
+            _options_with(pool=lambda H: H[:, :, 1]),
             "resumes con el token 1; [CLS] es el 0",
         ),
         Misconception(
             "mean_of_tokens",
-            _options_with(pool=lambda H, W, b: torch.tanh(H.mean(1) @ W + b)),
+            _options_with(pool=lambda H: H.mean(2)),
             "resumes con la media de los tokens, que cuenta también el relleno: el resumen de BERT "
             "es el de [CLS]",
         ),
         Misconception(
             "largest_of_tokens",
-            _options_with(pool=lambda H, W, b: torch.tanh(H.amax(1) @ W + b)),
+            _options_with(pool=lambda H: H.amax(2)),
             "resumes con el máximo de los tokens: el resumen de BERT es el de [CLS]",
         ),
         Misconception(
             "no_pooler",
-            _options_with(pool=lambda H, W, b: H[:, 0]),
-            "puntúas el vector de [CLS] tal cual: falta la capa del resumen",
+            _options_with(layer=lambda h, W, b: h),
+            "falta la capa del resumen: puntúas el vector tal cual",
         ),
         Misconception(
             "no_tanh",
-            _options_with(pool=lambda H, W, b: H[:, 0] @ W + b),
+            _options_with(layer=lambda h, W, b: h @ W + b),
             "falta la tanh del resumen",
         ),
         Misconception(
             "tanh_before_the_layer",
-            _options_with(pool=lambda H, W, b: torch.tanh(H[:, 0]) @ W + b),
+            _options_with(layer=lambda h, W, b: torch.tanh(h) @ W + b),
             "la tanh va después de la capa W, b, y no antes",
         ),
         Misconception(
             "relu",
-            _options_with(pool=lambda H, W, b: F.relu(H[:, 0] @ W + b)),
+            _options_with(layer=lambda h, W, b: F.relu(h @ W + b)),
             "la función de activación del resumen es tanh, no ReLU",
         ),
         Misconception(
             "gelu",
-            _options_with(pool=lambda H, W, b: F.gelu(H[:, 0] @ W + b)),
+            _options_with(layer=lambda h, W, b: F.gelu(h @ W + b)),
             "GELU es la de la red prealimentada; la del resumen es tanh",
         ),
         Misconception(
             "no_bias",
-            _options_with(pool=lambda H, W, b: torch.tanh(H[:, 0] @ W)),
+            _options_with(layer=lambda h, W, b: torch.tanh(h @ W)),
             "el sesgo b no se nota: falta, o lo sumas después de la tanh, y entonces mueve igual "
             "todas las puntuaciones. Va dentro",
         ),
         Misconception(
             "as_a_linear_weight",
-            _options_with(pool=lambda H, W, b: torch.tanh(F.linear(H[:, 0], W, b))),
+            _options_with(layer=lambda h, W, b: torch.tanh(F.linear(h, W, b))),
             "aplicas W transpuesta, como si fuera el weight de un nn.Linear: aquí se usa como "
             "h @ W",
         ),
@@ -2260,96 +2222,78 @@ def _uneven_scores(rng):
     return start, end, torch.ones(3, 9, dtype=torch.bool), 2
 
 
-def _pairs(start, end, candidates, longest):
-    """Las puntuaciones de todos los pares [batch, t, t] y cuáles se permiten."""
-    t = start.shape[1]
-    i, j = torch.arange(t)[:, None], torch.arange(t)
-    total = start[:, :, None] + end[:, None, :]
-    inside = candidates[:, :, None] & candidates[:, None, :]
-    return total, i, j, inside
-
-
-def _best(total, allowed):
-    flat = total.masked_fill(~allowed, -torch.inf).flatten(1).argmax(-1)
+def _best(total, allowed, start=None, end=None):
+    place = total.masked_fill(~allowed, -torch.inf).flatten(1).argmax(-1)
     t = total.shape[-1]
-    return torch.stack((flat // t, flat % t), -1)
+    return torch.stack((place // t, place % t), -1)
 
 
-def _span_with(allow, total_of=lambda start, end, total: total):
-    """Otros pares permitidos: `allow(i, j, dentro, longest, candidatos)`; u otra puntuación."""
+@combinable
+def _span_with(
+    *,
+    read=lambda scores, candidates: scores,
+    score=lambda start, end: start[:, :, None] + end[:, None, :],
+    order=lambda i, j: j >= i,
+    near=lambda i, j, longest: (j - i).abs() < longest,
+    inside=lambda candidates: candidates[:, :, None] & candidates[:, None, :],
+    pick=_best,
+    after=lambda spans, total: spans,
+):
+    """El mejor tramo por pasos: cuánto puntúa cada par, cuáles se permiten y cuál se elige."""
 
     def implementation(start, end, candidates, longest):
-        total, i, j, inside = _pairs(start, end, candidates, longest)
-        allowed = allow(i, j, inside, longest, candidates).expand_as(total)
-        return _best(total_of(start, end, total), allowed)
+        start, end = (read(scores, candidates) for scores in (start, end))
+        total, t = score(start, end), start.shape[1]
+        i, j = torch.arange(t)[:, None], torch.arange(t)
+        allowed = order(i, j) & near(i, j, longest) & inside(candidates)
+        return after(pick(total, allowed.expand_as(total), start, end), total)
 
     return implementation
 
 
-def _right(i, j, inside, longest, candidates):
-    return (j >= i) & (j < i + longest) & inside
+def _either(*inputs):
+    return torch.tensor(True)
 
 
-def _independent(start, end, candidates, longest):
+def _by_itself(scores, allowed):
+    """El mejor comienzo, o el mejor fin, de los que están en algún par permitido."""
+    return scores.masked_fill(~allowed, -torch.inf).argmax(-1)
+
+
+def _independent(total, allowed, start, end):
     return torch.stack((start.argmax(-1), end.argmax(-1)), -1)
 
 
-def _independent_inside(start, end, candidates, longest):
-    hidden = [x.masked_fill(~candidates, -torch.inf) for x in (start, end)]
-    return torch.stack([x.argmax(-1) for x in hidden], -1)
+def _independent_inside(total, allowed, start, end):
+    return torch.stack((_by_itself(start, allowed.any(2)), _by_itself(end, allowed.any(1))), -1)
 
 
-def _sorted_ends(start, end, candidates, longest):
-    return _independent_inside(start, end, candidates, longest).sort(-1).values
+def _sorted_ends(*scored):
+    return _independent_inside(*scored).sort(-1).values
 
 
-def _start_then_end(start, end, candidates, longest):
-    t = start.shape[1]
-    first = start.masked_fill(~candidates, -torch.inf).argmax(-1, keepdim=True)
-    j = torch.arange(t)
-    allowed = candidates & (j >= first) & (j < first + longest)
-    last = end.masked_fill(~allowed, -torch.inf).argmax(-1, keepdim=True)
-    return torch.cat((first, last), -1)
+def _start_then_end(total, allowed, start, end):
+    first = _by_itself(start, allowed.any(2))
+    return torch.stack((first, _by_itself(end, allowed[torch.arange(len(first)), first])), -1)
 
 
-def _end_then_start(start, end, candidates, longest):
-    t = start.shape[1]
-    last = end.masked_fill(~candidates, -torch.inf).argmax(-1, keepdim=True)
-    i = torch.arange(t)
-    allowed = candidates & (i <= last) & (i > last - longest)
-    first = start.masked_fill(~allowed, -torch.inf).argmax(-1, keepdim=True)
-    return torch.cat((first, last), -1)
+def _end_then_start(total, allowed, start, end):
+    last = _by_itself(end, allowed.any(1))
+    return torch.stack((_by_itself(start, allowed[torch.arange(len(last)), :, last]), last), -1)
 
 
-def _filled_with_zeros(start, end, candidates, longest):
-    total, i, j, inside = _pairs(start, end, candidates, longest)
-    total = total * _right(i, j, inside, longest, candidates)
-    return _best(total, torch.ones_like(total, dtype=torch.bool))
+def _filled_with_zeros(total, allowed, *scored):
+    return _best(total * allowed, torch.ones_like(allowed))
 
 
-def _zeros_outside_the_text(start, end, candidates, longest):
-    total, i, j, _ = _pairs(start * candidates, end * candidates, candidates, longest)
-    return _best(total, ((j >= i) & (j < i + longest)).expand_as(total))
-
-
-def _of_the_first_example(start, end, candidates, longest):
-    return _library_spans(start, end, candidates, longest)[:1].expand(len(start), 2)
-
-
-def _scores_of_the_best(start, end, candidates, longest):
-    total, i, j, inside = _pairs(start, end, candidates, longest)
-    allowed = _right(i, j, inside, longest, candidates)
-    return total.masked_fill(~allowed, -torch.inf).flatten(1).amax(-1)
-
-
-def _nothing_below_zero(start, end, candidates, longest):
+def _nothing_below_zero(total, allowed, *scored):
     """La mejor puntuación se busca desde 0: si todas son negativas, queda el primer token."""
-    found = _library_spans(start, end, candidates, longest)
-    return found * (_scores_of_the_best(start, end, candidates, longest) > 0)[:, None]
+    some = (allowed & (total > 0)).flatten(1).any(-1, keepdim=True)
+    return _best(total, allowed) * some
 
 
-def _end_after_the_last(start, end, candidates, longest):
-    return _library_spans(start, end, candidates, longest) + torch.tensor([0, 1])
+def _scores_of_the_best(spans, total):
+    return total[torch.arange(len(spans)), spans[:, 0], spans[:, 1]]
 
 
 BEST_SPAN = Exercise(
@@ -2362,202 +2306,181 @@ BEST_SPAN = Exercise(
     misconceptions=(
         Misconception(
             "independent",
-            _independent,
+            _span_with(pick=_independent),
             "eliges el comienzo y el fin por separado, y en cualquier token: el fin puede caer "
             "antes del comienzo, o fuera del texto",
         ),
         Misconception(
             "independent_inside",
-            _independent_inside,
+            _span_with(pick=_independent_inside),
             "eliges el comienzo y el fin por separado: el fin puede caer antes del comienzo, o "
             "demasiado lejos. Se elige el par",
         ),
         Misconception(
             "sorted_ends",
-            _sorted_ends,
+            _span_with(pick=_sorted_ends),
             "si el fin cae antes del comienzo, los intercambias: nadie dijo que ahí se pudiera "
             "empezar, y el tramo puede ser demasiado largo",
         ),
         Misconception(
             "start_then_end",
-            _start_then_end,
+            _span_with(pick=_start_then_end),
             "eliges el mejor comienzo y después el mejor fin para él: el mejor par puede empezar "
             "en otro lugar",
         ),
         Misconception(
             "end_then_start",
-            _end_then_start,
+            _span_with(pick=_end_then_start),
             "eliges el mejor fin y después el mejor comienzo para él: el mejor par puede terminar "
             "en otro lugar",
         ),
         Misconception(
             "any_length",
-            _span_with(lambda i, j, inside, longest, candidates: (j >= i) & inside),
+            _span_with(near=_either),
             "no limitas el largo del tramo",
         ),
         Misconception(
             "one_longer",
-            _span_with(
-                lambda i, j, inside, longest, candidates: (j >= i) & (j <= i + longest) & inside
-            ),
+            _span_with(near=lambda i, j, longest: (j - i).abs() <= longest),
             "permites un tramo con un token de más: el de i a j mide uno más que su resta",
         ),
         Misconception(
             "one_shorter",
-            _span_with(
-                lambda i, j, inside, longest, candidates: (j >= i) & (j < i + longest - 1) & inside
-            ),
+            _span_with(near=lambda i, j, longest: (j - i).abs() < longest - 1),
             "prohíbes los tramos del largo máximo, que se permiten: el de i a j mide uno más que "
             "su resta",
         ),
         Misconception(
             "at_least_two",
-            _span_with(
-                lambda i, j, inside, longest, candidates: (j > i) & (j < i + longest) & inside
-            ),
+            _span_with(order=lambda i, j: j > i),
             "no permites tramos de un solo token",
         ),
         Misconception(
             "backwards",
-            _span_with(
-                lambda i, j, inside, longest, candidates: (j <= i) & (i < j + longest) & inside
-            ),
+            _span_with(order=lambda i, j: j <= i),
             "permites los tramos al revés, con el fin antes del comienzo, y no los buenos",
         ),
         Misconception(
             "any_order",
-            _span_with(
-                lambda i, j, inside, longest, candidates: ((j - i).abs() < longest) & inside
-            ),
-            "limitas el largo, pero el fin puede caer antes del comienzo",
+            _span_with(order=_either),
+            "permites que el fin caiga antes del comienzo",
         ),
         Misconception(
             "any_order_any_length",
-            _span_with(lambda i, j, inside, longest, candidates: (j > i - longest) & inside),
+            _span_with(order=_either, near=lambda i, j, longest: j > i - longest),
             "permites que el fin caiga antes del comienzo, y no limitas el largo hacia delante",
         ),
         Misconception(
             "anywhere",
-            _span_with(lambda i, j, inside, longest, candidates: (j >= i) & (j < i + longest)),
+            _span_with(inside=_either),
             "buscas la respuesta en todos los tokens, también en la pregunta y el relleno: solo "
             "valen los candidatos",
         ),
         Misconception(
             "only_the_order",
-            _span_with(lambda i, j, inside, longest, candidates: j >= i),
-            "solo cuidas que el fin no caiga antes del comienzo: faltan el largo y los candidatos",
+            _span_with(near=_either, inside=_either),
+            "faltan dos límites: el del largo y el de los candidatos",
         ),
         Misconception(
             "start_anywhere",
-            _span_with(
-                lambda i, j, inside, longest, candidates: (
-                    (j >= i) & (j < i + longest) & candidates[:, None, :]
-                )
-            ),
-            "el fin es un candidato, pero el comienzo puede no serlo",
+            _span_with(inside=lambda candidates: candidates[:, None, :]),
+            "el comienzo puede caer fuera de los candidatos: miras solo el fin",
         ),
         Misconception(
             "end_anywhere",
-            _span_with(
-                lambda i, j, inside, longest, candidates: (
-                    (j >= i) & (j < i + longest) & candidates[:, :, None]
-                )
-            ),
-            "el comienzo es un candidato, pero el fin puede no serlo",
+            _span_with(inside=lambda candidates: candidates[:, :, None]),
+            "el fin puede caer fuera de los candidatos: miras solo el comienzo",
         ),
         Misconception(
             "candidates_inverted",
-            _span_with(
-                lambda i, j, inside, longest, candidates: (
-                    (j >= i) & (j < i + longest) & ~candidates[:, :, None] & ~candidates[:, None, :]
-                )
-            ),
+            _span_with(inside=lambda candidates: ~candidates[:, :, None] & ~candidates[:, None, :]),
             "buscas la respuesta donde no puede estar: la máscara vale True donde sí",
         ),
         Misconception(
             "filled_with_zeros",
-            _filled_with_zeros,
+            _span_with(pick=_filled_with_zeros),
             "multiplicas los pares prohibidos por 0, y un 0 gana a cualquier puntuación negativa",
         ),
         Misconception(
             "nothing_below_zero",
-            _nothing_below_zero,
+            _span_with(pick=_nothing_below_zero),
             "la mejor puntuación que llevas empieza en 0, y así ninguna negativa la supera nunca",
         ),
         Misconception(
             "zeros_outside_the_text",
-            _zeros_outside_the_text,
+            _span_with(read=lambda scores, candidates: scores * candidates, inside=_either),
             "pones a 0 las puntuaciones de fuera del texto, y un 0 gana a cualquier puntuación "
             "negativa",
         ),
         Misconception(
             "product",
-            _span_with(_right, lambda s, e, total: s[:, :, None] * e[:, None, :]),
+            _span_with(score=lambda start, end: start[:, :, None] * end[:, None, :]),
             "multiplicas las puntuaciones: son logaritmos sin normalizar, y se suman. Dos muy "
             "negativas darían un producto grande",
         ),
         Misconception(
             "only_the_start",
-            _span_with(_right, lambda s, e, total: total - e[:, None, :]),
+            _span_with(
+                score=lambda start, end: start[:, :, None].expand(*start.shape, end.shape[1])
+            ),
             "solo cuenta la puntuación del comienzo: falta la del fin",
         ),
         Misconception(
             "only_the_end",
-            _span_with(_right, lambda s, e, total: total - s[:, :, None]),
+            _span_with(score=lambda start, end: end[:, None, :].expand(*start.shape, end.shape[1])),
             "solo cuenta la puntuación del fin: falta la del comienzo",
         ),
         Misconception(
             "end_minus_start",
-            _span_with(_right, lambda s, e, total: e[:, None, :] - s[:, :, None]),
+            _span_with(score=lambda start, end: end[:, None, :] - start[:, :, None]),
             "restas las puntuaciones: un buen comienzo suma",
         ),
         Misconception(
             "probability_sum",
-            _span_with(
-                _right, lambda s, e, total: s.softmax(-1)[:, :, None] + e.softmax(-1)[:, None, :]
-            ),
-            "sumas probabilidades: la del par es su producto, y con puntuaciones eso es una suma",
+            _span_with(read=lambda scores, candidates: scores.softmax(-1)),
+            "pasas las puntuaciones a probabilidades, y esas se multiplican; las que se suman son "
+            "las puntuaciones, que son logaritmos",
         ),
         Misconception(
             "worst",
-            lambda s, e, candidates, longest: _library_spans(-s, -e, candidates, longest),
+            _span_with(read=lambda scores, candidates: -scores),
             "eliges el tramo que menos puntúa",
         ),
         Misconception(
             "end_then_start_returned",
-            lambda *inputs: _library_spans(*inputs).flip(-1),
+            _span_with(after=lambda spans, total: spans.flip(-1)),
             "devuelves el fin y el comienzo; van al revés",
         ),
         Misconception(
             "end_not_included",
-            _end_after_the_last,
+            _span_with(after=lambda spans, total: spans + torch.tensor([0, 1])),
             "devuelves el fin como en un corte de Python, que no lo incluye; se pide el último "
             "token del tramo",
         ),
         Misconception(
             "start_and_length",
-            lambda *inputs: _library_spans(*inputs) @ torch.tensor([[1, -1], [0, 1]]),
+            _span_with(after=lambda spans, total: spans @ torch.tensor([[1, -1], [0, 1]])),
             "devuelves el comienzo y cuántos tokens hay hasta el fin; se piden los dos lugares",
         ),
         Misconception(
             "places_in_the_table",
-            lambda s, *rest: (_library_spans(s, *rest) * torch.tensor([s.shape[1], 1])).sum(-1),
+            _span_with(after=lambda spans, total: spans[:, 0] * total.shape[-1] + spans[:, 1]),
             "devuelves el lugar del par en la tabla puesta en una fila; falta volver al comienzo y "
             "al fin",
         ),
         Misconception(
             "scores",
-            _scores_of_the_best,
+            _span_with(after=_scores_of_the_best),
             "devuelves cuánto puntúa el mejor tramo; se pide cuál es",
         ),
         Misconception(
             "of_the_first_example",
-            _of_the_first_example,
+            _span_with(after=lambda spans, total: spans[:1].expand_as(spans)),
             "das a todos los ejemplos el tramo del primero",
         ),
         Misconception(
             "transposed",
-            lambda *inputs: _library_spans(*inputs).T,
+            _span_with(after=lambda spans, total: spans.T),
             "la forma está transpuesta: una fila por ejemplo",
         ),
     ),
@@ -2611,12 +2534,23 @@ def _labels_call(student, pieces, tags):
 def _by_number(tags):
     """La etiqueta que sigue, con un número de palabra que avanza."""
     word = itertools.count()
-    return lambda: tags[next(word)]
+    return lambda place, piece: tags[next(word)]
 
 
 def _by_iterator(tags):
     waiting = iter(tags)
-    return lambda: next(waiting)
+    return lambda place, piece: next(waiting)
+
+
+def _by_place(tags):
+    """La etiqueta del mismo lugar que el trozo; [CLS] ocupa el primero."""
+    return lambda place, piece: tags[place - 1] if place <= len(tags) else IGNORED
+
+
+def _of_the_first_time(tags):
+    """La etiqueta que sigue, salvo si la palabra ya salió: entonces, la de aquella vez."""
+    following, known = _by_number(tags), {}
+    return lambda place, piece: known.setdefault(piece, following(place, piece))
 
 
 @combinable
@@ -2624,69 +2558,37 @@ def _labels_with(
     *,
     special=lambda piece: piece in SPECIAL,
     continues=lambda piece: piece.startswith("##"),
-    at_special=lambda tag: IGNORED,
-    at_piece=lambda tag: IGNORED,
-    ignored=IGNORED,
-    zero=0,
     take=_by_number,
+    at_special=lambda piece, tag: IGNORED,
+    at_word=lambda tag, is_split: tag,
+    at_piece=lambda tag, goes_on: IGNORED,
+    after=lambda labels: labels,
 ):
-    """Otra manera de poner las etiquetas, trozo a trozo."""
+    """Las etiquetas por pasos: qué es cada trozo, cuál le toca y qué se pone en él."""
 
     def implementation(pieces, tags):
         following, tag, labels = take(tags), 0, []
-        for piece in pieces:
+        for place, piece in enumerate(pieces):
+            goes_on = continues("".join(pieces[place + 1 : place + 2]))
             if special(piece):
-                labels.append(at_special(tag))
+                labels.append(at_special(piece, tag))
             elif continues(piece):
-                labels.append(at_piece(tag))
+                labels.append(at_piece(tag, goes_on))
             else:
-                tag = following()
-                labels.append(tag or zero)
-        return [ignored if label == IGNORED else label for label in labels]
+                tag = following(place, piece)
+                labels.append(at_word(tag, goes_on))
+        return after(labels)
 
     return implementation
 
 
-def _last_piece(pieces, tags):
-    labels, tag, waiting = [], IGNORED, list(tags)
-    for number, piece in enumerate(pieces):
-        if piece in SPECIAL:
-            labels.append(IGNORED)
-            continue
-        if not piece.startswith("##"):
-            tag = waiting.pop(0)
-        after = pieces[number + 1]
-        labels.append(IGNORED if after.startswith("##") else tag)
-    return labels
+def _ignored_as(number):
+    """Marca con otro número lo que no cuenta."""
+    return _labels_with(after=lambda labels: [number if x == IGNORED else x for x in labels])
 
 
-def _zero_on_padding(pieces, tags):
-    labels = _labels(pieces, tags)
-    return [0 if piece == "[PAD]" else label for piece, label in zip(pieces, labels, strict=True)]
-
-
-def _only_whole_words(pieces, tags):
-    labels = _labels(pieces, tags)
-    following = [*pieces[1:], ""]
-    pairs = zip(labels, following, strict=True)
-    return [IGNORED if after.startswith("##") else label for label, after in pairs]
-
-
-def _of_the_first_time(pieces, tags):
-    words = [p for p in pieces if p not in SPECIAL and not p.startswith("##")]
-    return [tags[words.index(p)] if p in words else IGNORED for p in pieces]
-
-
-def _without_ignored(pieces, tags):
-    return [label for label in _labels(pieces, tags) if label != IGNORED]
-
-
-def _by_place(pieces, tags):
-    labels = [
-        IGNORED if piece in SPECIAL or piece.startswith("##") or i > len(tags) else tags[i - 1]
-        for i, piece in enumerate(pieces)
-    ]
-    return labels
+def _if_it_ends(tag, goes_on):
+    return IGNORED if goes_on else tag
 
 
 def _not_skipping_class(pieces, tags):
@@ -2695,12 +2597,6 @@ def _not_skipping_class(pieces, tags):
 
 def _after_class(pieces, tags):
     return [IGNORED, *tags, *[IGNORED] * (len(pieces) - len(tags) - 1)]
-
-
-def _empties_the_tags(pieces, tags):
-    return [
-        IGNORED if piece in SPECIAL or piece.startswith("##") else tags.pop(0) for piece in pieces
-    ]
 
 
 TAGS = Exercise(
@@ -2712,58 +2608,58 @@ TAGS = Exercise(
     misconceptions=(
         Misconception(
             "on_every_piece",
-            _labels_with(at_piece=lambda tag: tag),
-            "repites la etiqueta en todos los trozos: una palabra partida en cuatro contaría "
-            "cuatro veces",
+            _labels_with(at_piece=lambda tag, goes_on: tag),
+            "pones la etiqueta también en los trozos que continúan palabra: una partida en cuatro "
+            "contaría cuatro veces",
         ),
         Misconception(
             "on_the_last_piece",
-            _last_piece,
+            _labels_with(at_word=_if_it_ends, at_piece=_if_it_ends),
             "pones la etiqueta en el último trozo de cada palabra; va en el primero",
         ),
         Misconception(
             "only_whole_words",
-            _only_whole_words,
-            "las palabras partidas se quedan sin etiqueta: va en su primer trozo",
+            _labels_with(at_word=_if_it_ends),
+            "el primer trozo de una palabra partida se queda sin etiqueta, y es el que la lleva",
         ),
         Misconception(
             "zero_on_pieces",
-            _labels_with(at_piece=lambda tag: 0),
+            _labels_with(at_piece=lambda tag, goes_on: 0),
             "pones 0 en los trozos que continúan palabra, y 0 es una etiqueta como otra",
         ),
         Misconception(
             "zero_on_specials",
-            _labels_with(at_special=lambda tag: 0),
+            _labels_with(at_special=lambda piece, tag: 0),
             "pones 0 en los tokens especiales, y 0 es una etiqueta como otra",
         ),
         Misconception(
             "zero",
-            _labels_with(ignored=0),
+            _ignored_as(0),
             "marcas con 0 lo que no cuenta, y 0 es una etiqueta como otra",
         ),
         Misconception(
             "zero_on_padding",
-            _zero_on_padding,
+            _labels_with(at_special=lambda piece, tag: 0 if piece == "[PAD]" else IGNORED),
             "pones 0 en el relleno, y 0 es una etiqueta como otra",
         ),
         Misconception(
             "minus_one",
-            _labels_with(ignored=-1),
+            _ignored_as(-1),
             "marcas con −1 lo que no cuenta; el enunciado, como torch, usa −100",
         ),
         Misconception(
             "hundred",
-            _labels_with(ignored=100),
+            _ignored_as(100),
             "el número de lo que no cuenta es negativo: 100 podría ser una etiqueta",
         ),
         Misconception(
             "none",
-            _labels_with(ignored=None),
+            _ignored_as(None),
             "marcas con None lo que no cuenta: con None no se puede hacer un tensor. Es −100",
         ),
         Misconception(
             "specials_repeat",
-            _labels_with(at_special=lambda tag: tag),
+            _labels_with(at_special=lambda piece, tag: tag),
             "en los tokens especiales repites la etiqueta anterior: no son de ninguna palabra",
         ),
         Misconception(
@@ -2818,33 +2714,32 @@ TAGS = Exercise(
         ),
         Misconception(
             "by_place",
-            _by_place,
+            _labels_with(take=_by_place),
             "buscas la etiqueta con el lugar del token, y a partir de la primera palabra partida "
             "es la de otra: el lugar que cuenta es el de la palabra",
         ),
         Misconception(
             "of_the_first_time",
-            _of_the_first_time,
+            _labels_with(take=_of_the_first_time),
             "una palabra que se repite se lleva la etiqueta de la primera vez: lleva la cuenta de "
             "las palabras, en lugar de buscar cuál es",
         ),
         Misconception(
             "zero_is_not_empty",
-            _labels_with(zero=IGNORED),
+            _labels_with(at_word=lambda tag, goes_on: tag or IGNORED),
             "la etiqueta 0 se vuelve −100: para Python 0 es falso, y un `or` o un `if` lo toman "
             "por vacío",
         ),
         Misconception(
             "without_ignored",
-            _without_ignored,
+            _labels_with(after=lambda labels: [x for x in labels if x != IGNORED]),
             "quitas lo que no cuenta, y la lista ya no casa con los tokens: hace falta una "
             "etiqueta por token, aunque sea −100",
         ),
         Misconception(
             "empties_the_tags",
-            _empties_the_tags,
-            "el resultado es correcto, pero vacías la lista de etiquetas que te dieron: recorre "
-            "la lista sin quitarle nada",
+            _labels_with(take=lambda tags: lambda place, piece: tags.pop(0)),
+            "vacías la lista de etiquetas que te dieron: recorre la lista sin quitarle nada",
         ),
     ),
 )
@@ -2873,13 +2768,25 @@ def _features_cases(rng):
     return [(states(*size), recipe) for size in sizes for recipe in RECIPES]
 
 
-def _features_with(**changed):
-    """Una de las recetas, cambiada."""
-
-    def implementation(hidden, recipe):
-        return changed[recipe](hidden) if recipe in changed else _features(hidden, recipe)
-
-    return implementation
+@combinable
+def _features_with(
+    *,
+    last=lambda hidden: hidden[-1],
+    second_to_last=lambda hidden: hidden[-2],
+    summed=lambda hidden: hidden[1:],
+    add=lambda layers: torch.stack(layers).sum(0),
+    four=lambda hidden: hidden[-4:],
+    join=lambda layers: torch.cat(layers, -1),
+    after=lambda out: out,
+):
+    """Las cuatro recetas: qué capas toma cada una, y cómo las junta."""
+    recipes = {
+        "last": last,
+        "second_to_last": second_to_last,
+        "sum": lambda hidden: add(summed(hidden)),
+        "last_four": lambda hidden: join(four(hidden)),
+    }
+    return lambda hidden, recipe: after(recipes[recipe](hidden))
 
 
 FEATURES = Exercise(
@@ -2894,7 +2801,7 @@ FEATURES = Exercise(
             _features_with(
                 last=lambda hidden: hidden[0],
                 second_to_last=lambda hidden: hidden[1],
-                last_four=lambda hidden: torch.cat(hidden[:4], -1),
+                four=lambda hidden: hidden[:4],
             ),
             "cuentas desde abajo: la lista empieza con las incrustaciones, y la última capa es la "
             "del final",
@@ -2921,107 +2828,107 @@ FEATURES = Exercise(
         ),
         Misconception(
             "embeddings_in_the_sum",
-            _features_with(sum=lambda hidden: torch.stack(hidden).sum(0)),
+            _features_with(summed=lambda hidden: hidden),
             "en la suma entran también las incrustaciones: la primera de la lista no es la salida "
             "de ningún bloque",
         ),
         Misconception(
             "last_not_in_the_sum",
-            _features_with(sum=lambda hidden: torch.stack(hidden[1:-1]).sum(0)),
+            _features_with(summed=lambda hidden: hidden[1:-1]),
             "en la suma falta la última capa: un corte que termina en −1 la deja fuera",
         ),
         Misconception(
             "sum_of_all_but_the_last",
-            _features_with(sum=lambda hidden: torch.stack(hidden[:-1]).sum(0)),
+            _features_with(summed=lambda hidden: hidden[:-1]),
             "en la suma entran las incrustaciones y falta la última capa",
         ),
         Misconception(
             "first_block_not_in_the_sum",
-            _features_with(sum=lambda hidden: torch.stack(hidden[2:]).sum(0)),
+            _features_with(summed=lambda hidden: hidden[2:]),
             "en la suma falta el primer bloque: en la lista va justo después de las incrustaciones",
         ),
         Misconception(
             "sum_of_four",
-            _features_with(sum=lambda hidden: torch.stack(hidden[-4:]).sum(0)),
-            "sumas solo las cuatro últimas capas; es la suma de todas",
+            _features_with(summed=lambda hidden: hidden[-4:]),
+            "tomas solo las cuatro últimas capas; es la suma de todas",
         ),
         Misconception(
             "sum_over_the_sequence",
-            _features_with(sum=lambda hidden: sum(h.sum(1) for h in hidden[1:])),
+            _features_with(add=lambda layers: sum(layer.sum(1) for layer in layers)),
             "sumas también a lo largo de la secuencia: se suman las capas, token a token",
         ),
         Misconception(
             "mean",
-            _features_with(sum=lambda hidden: torch.stack(hidden[1:]).mean(0)),
+            _features_with(add=lambda layers: torch.stack(layers).mean(0)),
             "das la media de las capas; se pide la suma",
         ),
         Misconception(
             "all_concatenated",
-            _features_with(last_four=lambda hidden: torch.cat(hidden[1:], -1)),
-            "unes todas las capas; son las cuatro últimas",
+            _features_with(four=lambda hidden: hidden[1:]),
+            "tomas todas las capas; son las cuatro últimas",
         ),
         Misconception(
             "first_four",
-            _features_with(last_four=lambda hidden: torch.cat(hidden[:4], -1)),
-            "unes los cuatro primeros tensores, que empiezan con las incrustaciones; son los "
+            _features_with(four=lambda hidden: hidden[:4]),
+            "tomas los cuatro primeros tensores, que empiezan con las incrustaciones; son los "
             "cuatro últimos",
         ),
         Misconception(
             "first_four_blocks",
-            _features_with(last_four=lambda hidden: torch.cat(hidden[1:5], -1)),
-            "unes las cuatro primeras capas; son las cuatro últimas",
+            _features_with(four=lambda hidden: hidden[1:5]),
+            "tomas las cuatro primeras capas; son las cuatro últimas",
         ),
         Misconception(
             "four_before_the_last",
-            _features_with(last_four=lambda hidden: torch.cat(hidden[-5:-1], -1)),
-            "unes cuatro capas y dejas fuera la última: un corte que termina en −1 la quita",
+            _features_with(four=lambda hidden: hidden[-5:-1]),
+            "tomas cuatro capas, pero no la última: un corte que termina en −1 la deja fuera",
         ),
         Misconception(
             "three_last",
-            _features_with(last_four=lambda hidden: torch.cat(hidden[-4:-1], -1)),
-            "unes solo tres capas: un corte que termina en −1 deja fuera la última",
+            _features_with(four=lambda hidden: hidden[-4:-1]),
+            "tomas solo tres capas: un corte que termina en −1 deja fuera la última",
         ),
         Misconception(
             "last_first",
-            _features_with(last_four=lambda hidden: torch.cat(hidden[:-5:-1], -1)),
-            "son las cuatro últimas capas, en el orden contrario: van de la más baja a la más alta",
+            _features_with(four=lambda hidden: hidden[:-5:-1]),
+            "las capas van en el orden contrario: de la más baja a la más alta",
         ),
         Misconception(
             "along_the_sequence",
-            _features_with(last_four=lambda hidden: torch.cat(hidden[-4:], 1)),
+            _features_with(join=lambda layers: torch.cat(layers, 1)),
             "unes las capas una detrás de otra en la secuencia: cada token se queda con un vector, "
             "cuatro veces más ancho",
         ),
         Misconception(
             "along_the_batch",
-            _features_with(last_four=lambda hidden: torch.cat(hidden[-4:], 0)),
+            _features_with(join=lambda layers: torch.cat(layers, 0)),
             "unes las capas por el eje del lote: cada token se queda con un vector, cuatro veces "
             "más ancho",
         ),
         Misconception(
             "stacked",
-            _features_with(last_four=lambda hidden: torch.stack(hidden[-4:], -2)),
-            "dejas las cuatro capas en un eje aparte; se unen en un solo vector por token",
+            _features_with(join=lambda layers: torch.stack(layers, -2)),
+            "dejas las capas en un eje aparte; se unen en un solo vector por token",
         ),
         Misconception(
             "stacked_first",
-            _features_with(last_four=lambda hidden: torch.stack(hidden[-4:])),
-            "dejas las cuatro capas en un eje nuevo, delante; se unen en un solo vector por token",
+            _features_with(join=torch.stack),
+            "dejas las capas en un eje nuevo, delante; se unen en un solo vector por token",
         ),
         Misconception(
             "interleaved",
-            _features_with(last_four=lambda hidden: torch.stack(hidden[-4:], -1).flatten(-2)),
-            "entrelazas las coordenadas de las cuatro capas: van una capa detrás de otra",
+            _features_with(join=lambda layers: torch.stack(layers, -1).flatten(-2)),
+            "entrelazas las coordenadas de las capas: van una capa detrás de otra",
         ),
         Misconception(
             "four_summed",
-            _features_with(last_four=lambda hidden: sum(hidden[-4:])),
-            "sumas las cuatro últimas capas; aquí se unen, y el vector sale cuatro veces más ancho",
+            _features_with(join=sum),
+            "sumas las cuatro capas; aquí se unen, y el vector sale cuatro veces más ancho",
         ),
         Misconception(
             "detached",
-            lambda hidden, recipe: _features(hidden, recipe).detach(),
-            "los valores son correctos, pero están separados del grafo: no se podría ajustar BERT",
+            _features_with(after=torch.detach),
+            "el resultado está separado del grafo: no se podría ajustar BERT",
         ),
     ),
 )
