@@ -181,7 +181,6 @@ def _report_table(notebook: Path, report: object) -> Table:
 
 @app.command(cls=SpanishCommand)
 def grade(
-    context: typer.Context,
     submissions: Annotated[
         Path,
         typer.Argument(
@@ -244,7 +243,11 @@ def grade(
         options = {"workers": workers, "cluster": cluster, "sandboxed": not unsafe_no_sandbox}
         graded = _grade_and_publish(submissions, out, printed, **options)
     except TopicsError as error:
-        _ask_for_topics(error, context)
+        told = {"--workers": workers, "--worksheet": worksheet, "--cluster": cluster}
+        command = ["course", "grade", submissions, "--out", out]
+        command += [x for k, v in {**told, "--site": site}.items() if v is not None for x in (k, v)]
+        command += ["--unsafe-no-sandbox"] if unsafe_no_sandbox else []
+        _ask_for_topics(error, command)
         raise typer.Exit(2) from None
     except ClusterLostError as error:
         print_error(str(error))
@@ -264,14 +267,8 @@ def grade(
         raise typer.Exit(1)
 
 
-def _ask_for_topics(error: object, context: typer.Context) -> None:
+def _ask_for_topics(error: object, command: list) -> None:
     """Dice qué orden repetir si cuenta solo el tema más entregado, y cuál si cuentan todos."""
-    command = ["course", "grade"]
-    for option in context.command.params:  # lo que se escribió, sin lo que queda por defecto
-        value = context.params[option.name]
-        names = [] if option.param_type_name == "argument" else option.opts[:1]
-        if value:
-            command += names if value is True else [*names, value]
 
     def line(topics: list[str]) -> str:
         options = [x for name in topics for x in ("--topic", name)]
