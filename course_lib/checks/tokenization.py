@@ -1,11 +1,12 @@
 """Ejercicios del tema Tokenización y posiciones, y los errores frecuentes que saben explicar."""
 
+import math
 from collections import Counter
 from itertools import pairwise
 
 import torch
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, Part, combinable, no_inputs
 from course_lib.primitives.positions import sinusoidal_positions
 
 BYTES = 256
@@ -70,16 +71,42 @@ RAW_BYTES = Exercise(
 # 2 · Aplicar una fusión
 
 
-def _merge(symbols, pair, new):
-    result, i = [], 0
-    while i < len(symbols):
-        if tuple(symbols[i : i + 2]) == pair:
-            result.append(new)
-            i += 2
-        else:
-            result.append(symbols[i])
-            i += 1
-    return result
+@combinable
+def _merge_with(
+    matches=lambda found, pair: found == pair,
+    put=lambda new: [new],
+    used=lambda overlaps: 2,
+    copied=1,
+    advanced=1,
+    most=math.inf,
+    unread=0,
+    direction=1,
+):
+    """La fusión, por pasos: qué par se fusiona y qué se pone, y cuánto se avanza.
+
+    Donde hay par se avanza lo usado; donde no, se copian `copied` símbolos y se avanza `advanced`.
+    """
+
+    def implementation(symbols, pair, new):
+        symbols, pair = symbols[::direction], pair[::direction]
+
+        def is_pair(i):
+            return matches(tuple(symbols[i : i + 2]), pair)
+
+        result, i, merges = [], 0, 0
+        while i < len(symbols) - unread:
+            if is_pair(i) and merges < most:
+                result += put(new)
+                i, merges = i + used(is_pair(i + 1)), merges + 1
+            else:
+                result += symbols[i : i + copied]
+                i += advanced
+        return result[::direction]
+
+    return implementation
+
+
+_merge, _merge_only_first = _merge_with(), _merge_with(most=1)
 
 
 def _merge_cases(rng):
@@ -103,84 +130,6 @@ def _merge_cases(rng):
     ] + [(digits, (left, right), new)]
 
 
-def _merge_overlapping(symbols, pair, new):
-    """Mira cada par, también los que comparten símbolo con uno ya fusionado."""
-    result, used = [], -1
-    for i, symbol in enumerate(symbols):
-        if tuple(symbols[i : i + 2]) == pair:
-            result.append(new)
-            used = i + 1
-        elif i != used:
-            result.append(symbol)
-    return result
-
-
-def _merge_from_the_right(symbols, pair, new):
-    return _merge(symbols[::-1], pair[::-1], new)[::-1]
-
-
-def _merge_only_first(symbols, pair, new):
-    for i, found in enumerate(pairwise(symbols)):
-        if found == pair:
-            return [*symbols[:i], new, *symbols[i + 2 :]]
-    return symbols
-
-
-def _merge_any_order(symbols, pair, new):
-    result, i = [], 0
-    while i < len(symbols):
-        if tuple(symbols[i : i + 2]) in (pair, pair[::-1]):
-            result.append(new)
-            i += 2
-        else:
-            result.append(symbols[i])
-            i += 1
-    return result
-
-
-def _merge_keeps_second(symbols, pair, new):
-    return [new if tuple(symbols[i : i + 2]) == pair else s for i, s in enumerate(symbols)]
-
-
-def _merge_loses_last(symbols, pair, new):
-    result, i = [], 0
-    while i < len(symbols) - 1:
-        found = tuple(symbols[i : i + 2]) == pair
-        result.append(new if found else symbols[i])
-        i += 2 if found else 1
-    return result
-
-
-def _merge_in_blocks(symbols, pair, new):
-    """Parte la secuencia de dos en dos y mira solo esos pares."""
-    result = []
-    for i in range(0, len(symbols), 2):
-        block = symbols[i : i + 2]
-        result += [new] if tuple(block) == pair else block
-    return result
-
-
-def _merge_never(symbols, pair, new):
-    return list(symbols)
-
-
-def _merge_each_symbol(symbols, pair, new):
-    return [new if symbol in pair else symbol for symbol in symbols]
-
-
-def _merge_drops_pair(symbols, pair, new):
-    return [symbol for symbol in _merge(symbols, pair, -1) if symbol != -1]
-
-
-def _merge_jumps_always(symbols, pair, new):
-    result, i = [], 0
-    while i < len(symbols):
-        found = tuple(symbols[i : i + 2]) == pair
-        result.append(new if found else symbols[i])
-        i += 2
-    return result
-
-
 def _different_symbols(symbols, pair, new):
     return pair[0] != pair[1]
 
@@ -194,63 +143,65 @@ MERGE = Exercise(
     misconceptions=(
         Misconception(
             "overlapping",
-            _merge_overlapping,
+            _merge_with(used=lambda overlaps: 1 if overlaps else 2),
             "usas dos veces el mismo símbolo: en «aaa» hay dos pares «aa» que comparten la a del "
             "medio, y solo uno se puede fusionar; después de fusionar, salta los dos símbolos",
         ),
         Misconception(
             "from_the_right",
-            _merge_from_the_right,
+            _merge_with(direction=-1),
             "fusionas desde el final: cuando dos pares se enciman («aaa»), gana el de la izquierda",
         ),
         Misconception(
             "only_first",
             _merge_only_first,
-            "fusionas solo la primera aparición; hay que fusionarlas todas",
+            "fusionas una sola vez; hay que fusionar todas las apariciones",
         ),
         Misconception(
             "any_order",
-            _merge_any_order,
+            _merge_with(matches=lambda found, pair: found in (pair, pair[::-1])),
             "fusionas también el par al revés: (a, b) y (b, a) son pares distintos",
         ),
         Misconception(
             "keeps_second",
-            _merge_keeps_second,
-            "pones el símbolo nuevo, pero dejas también el segundo del par: el nuevo ocupa el "
-            "lugar de los dos",
+            _merge_with(used=lambda overlaps: 1),
+            "dejas en su sitio uno de los dos símbolos del par: el nuevo ocupa el lugar de ambos",
         ),
         Misconception(
             "loses_last",
-            _merge_loses_last,
-            "pierdes el último símbolo cuando no forma par: el recorrido se detiene uno antes",
+            _merge_with(unread=1),
+            "el recorrido se detiene un símbolo antes: el que queda por mirar se pierde",
         ),
         Misconception(
             "in_blocks",
-            _merge_in_blocks,
-            "miras los símbolos de dos en dos (primero y segundo, tercero y cuarto…) y te saltas "
-            "los pares que empiezan en medio: avanza dos solo si fusionaste",
+            _merge_with(copied=2, advanced=2),
+            "miras los símbolos de dos en dos, sin repetir ninguno, y te saltas los pares que "
+            "empiezan en medio: avanza dos solo si fusionaste",
         ),
         Misconception(
             "jumps_always",
-            _merge_jumps_always,
+            _merge_with(advanced=2),
             "avanzas dos lugares aunque no haya fusión, y se pierden símbolos por el camino",
         ),
         Misconception(
             "never",
-            _merge_never,
-            "no fusionas nunca: los símbolos salen como entraron. Si ya los comparas con pair, "
-            "recuerda que es una tupla, y que una lista con lo mismo no es igual a ella",
+            _merge_with(matches=lambda found, pair: False),
+            "no fusionas nunca. Si ya comparas los símbolos con pair, recuerda que es una tupla, y "
+            "que una lista con lo mismo no es igual a ella",
         ),
         Misconception(
             "each_symbol",
-            _merge_each_symbol,
-            "cambias cada símbolo que está en el par por separado; se cambian los dos juntos, "
-            "cuando uno sigue al otro, y por un solo símbolo",
+            _merge_with(
+                matches=lambda found, pair: any(symbol in pair for symbol in found[:1]),
+                used=lambda overlaps: 1,
+            ),
+            "miras por separado cada símbolo que está en el par; se fusionan los dos juntos, "
+            "cuando uno sigue al otro",
         ),
         Misconception(
             "drops_pair",
-            _merge_drops_pair,
-            "quitas el par y no pones nada: en su lugar va el símbolo nuevo",
+            _merge_with(put=lambda new: []),
+            "al fusionar no pones el símbolo nuevo, que va en el lugar del par",
         ),
     ),
 )
@@ -259,17 +210,23 @@ MERGE = Exercise(
 # 3 · Qué par se fusiona
 
 
-def _pair_counts(words):
-    counts = Counter()
-    for symbols, frequency in words:
-        for pair in pairwise(symbols):
-            counts[pair] += frequency
-    return counts
+@combinable
+def _best_pair_with(
+    read=lambda words: words,
+    neighbours=pairwise,
+    add=lambda count, frequency: count + frequency,
+    rank=lambda count, pair: (-count, pair),
+):
+    """El par que se fusiona, por pasos: qué se lee, qué pares hay, cómo se cuentan y cuál gana."""
 
+    def implementation(words):
+        counts = Counter()
+        for symbols, frequency in read(words):
+            for pair in neighbours(symbols):
+                counts[pair] = add(counts[pair], frequency)
+        return min(counts, key=lambda pair: rank(counts[pair], pair))
 
-def _best_pair(words):
-    counts = _pair_counts(words)
-    return min(counts, key=lambda pair: (-counts[pair], pair))
+    return implementation
 
 
 def _pair_cases(rng):
@@ -278,7 +235,7 @@ def _pair_cases(rng):
         (("cd", 3), ("ab", 3), ("ef", 3)),
         (("bd", 3), ("be", 3), ("bc", 3), ("bf", 3)),
         (("b", 6), ("ac", 4)),
-        (("aaa", 3), ("bc", 4)),
+        (("aaa", 3), ("bc", 4), ("ef", 1)),
         (("abab", 3), ("cd", 4)),
         (("ab", 3), ("ba", 3), ("cd", 5)),
         (("bc", 2), ("ad", 2)),
@@ -301,178 +258,97 @@ def _pair_cases(rng):
     ] + [([(list(pair), n) for pair in pairs],) for pairs in ties]
 
 
-def _most_counted(count):
-    """El par que gana, con la regla de empate, si los pares se cuentan como diga `count`."""
-
-    def implementation(words):
-        counts = count(words)
-        return min(counts, key=lambda pair: (-counts[pair], pair))
-
-    return implementation
+def _as_one_word(words):
+    return [([s for symbols, frequency in words for s in symbols * frequency], 1)]
 
 
-def _counts_each_word_once(words):
-    return _pair_counts([(symbols, 1) for symbols, _ in words])
-
-
-def _counts_across_words(words):
-    return Counter(pairwise([s for symbols, n in words for s in symbols * n]))
-
-
-def _counts_presence(words):
-    counts = Counter()
-    for symbols, frequency in words:
-        for pair in set(pairwise(symbols)):
-            counts[pair] += frequency
-    return counts
-
-
-def _counts_without_overlap(words):
-    counts = Counter()
-    for symbols, frequency in words:
-        for pair in set(pairwise(symbols)):
-            counts[pair] += frequency * _merge(symbols, pair, -1).count(-1)
-    return counts
-
-
-def _counts_unordered(words):
-    counts = Counter()
-    for pair, n in _pair_counts(words).items():
-        counts[tuple(sorted(pair))] += n
-    return counts
-
-
-def _counts_last_word(words):
-    return _pair_counts(words[-1:])
-
-
-def _counts_overwrite(words):
-    counts = {}
-    for symbols, frequency in words:
-        for pair in pairwise(symbols):
-            counts[pair] = frequency
-    return counts
-
-
-def _counts_in_blocks(words):
-    counts = Counter()
-    for symbols, frequency in words:
-        for i in range(0, len(symbols) - 1, 2):
-            counts[symbols[i], symbols[i + 1]] += frequency
-    return counts
-
-
-def _smallest_pair(words):
-    return min(_pair_counts(words))
-
-
-def _second_symbol_first(words):
-    counts = _pair_counts(words)
-    return min(counts, key=lambda pair: (-counts[pair], pair[::-1]))
-
-
-def _first_seen(words):
-    counts = _pair_counts(words)
-    return max(counts, key=counts.get)
-
-
-def _largest_pair(words):
-    counts = _pair_counts(words)
-    return max(counts, key=lambda pair: (counts[pair], pair))
-
-
-def _first_symbol_only(words):
-    """Desempata con el primer símbolo, y deja el segundo al orden de aparición."""
-    counts = _pair_counts(words)
-    return min(counts, key=lambda pair: (-counts[pair], pair[0]))
-
-
-def _least_frequent(words):
-    counts = _pair_counts(words)
-    return min(counts, key=lambda pair: (counts[pair], pair))
+def _without_overlap(symbols):
+    """Cada par, tantas veces como se podría fusionar."""
+    for pair in dict.fromkeys(pairwise(symbols)):
+        yield from [pair] * _merge(symbols, pair, -1).count(-1)
 
 
 BEST_PAIR = Exercise(
     name="tokenization.best_pair",
     points=2,
-    reference=_best_pair,
+    reference=_best_pair_with(),
     cases=_pair_cases,
     misconceptions=(
         Misconception(
             "each_word_once",
-            _most_counted(_counts_each_word_once),
+            _best_pair_with(add=lambda count, frequency: count + 1),
             "cuentas cada palabra una sola vez: un par aparece tantas veces como su palabra, así "
             "que suma la frecuencia, no 1",
         ),
         Misconception(
             "across_words",
-            _most_counted(_counts_across_words),
+            _best_pair_with(read=_as_one_word),
             "cuentas pares formados por el final de una palabra y el principio de otra: las "
             "palabras no se tocan",
         ),
         Misconception(
             "presence",
-            _most_counted(_counts_presence),
+            _best_pair_with(neighbours=lambda symbols: dict.fromkeys(pairwise(symbols))),
             "cuentas si el par está en la palabra, no cuántas veces está",
         ),
         Misconception(
             "without_overlap",
-            _most_counted(_counts_without_overlap),
+            _best_pair_with(neighbours=_without_overlap),
             "cuentas las fusiones que se podrían hacer; se cuentan los pares vecinos, y en «aaa» "
             "hay dos",
         ),
         Misconception(
             "unordered",
-            _most_counted(_counts_unordered),
+            _best_pair_with(neighbours=lambda s: [tuple(sorted(pair)) for pair in pairwise(s)]),
             "juntas (a, b) con (b, a): son pares distintos",
         ),
         Misconception(
             "first_seen",
-            _first_seen,
+            _best_pair_with(rank=lambda count, pair: -count),
             "cuando hay empate eliges el que apareció primero; la regla es el par menor, y así el "
             "resultado no depende del orden de los textos",
         ),
         Misconception(
             "largest_pair",
-            _largest_pair,
+            _best_pair_with(rank=lambda count, pair: (-count, -pair[0], -pair[1])),
             "cuando hay empate eliges el par mayor, y la regla es el menor; cuidado con max "
             "sobre (cuenta, par)",
         ),
         Misconception(
             "first_symbol_only",
-            _first_symbol_only,
+            _best_pair_with(rank=lambda count, pair: (-count, pair[0])),
             "el empate se deshace con el par entero: si el primer símbolo es el mismo, decide el "
             "segundo",
         ),
         Misconception(
             "least_frequent",
-            _least_frequent,
+            _best_pair_with(rank=lambda count, pair: (count, pair)),
             "devuelves el par menos frecuente",
         ),
         Misconception(
             "second_symbol_first",
-            _second_symbol_first,
+            _best_pair_with(rank=lambda count, pair: (-count, pair[::-1])),
             "en el empate miras primero el segundo símbolo del par; manda el primero",
         ),
         Misconception(
             "smallest_pair",
-            _smallest_pair,
+            _best_pair_with(rank=lambda count, pair: pair),
             "devuelves el par menor de todos, sin mirar cuántas veces está: la cuenta va primero",
         ),
         Misconception(
             "overwrites",
-            _most_counted(_counts_overwrite),
+            _best_pair_with(add=lambda count, frequency: frequency),
             "guardas la frecuencia de la última palabra que tiene el par; hay que sumar las de "
             "todas, y todas las veces que está en cada una",
         ),
         Misconception(
             "last_word",
-            _most_counted(_counts_last_word),
+            _best_pair_with(read=lambda words: words[-1:]),
             "solo cuentan los pares de la última palabra: crea las cuentas antes del bucle",
         ),
         Misconception(
             "in_blocks",
-            _most_counted(_counts_in_blocks),
+            _best_pair_with(neighbours=lambda symbols: list(pairwise(symbols))[::2]),
             "cuentas los símbolos de dos en dos; también son vecinos el segundo y el tercero",
         ),
     ),
@@ -482,10 +358,27 @@ BEST_PAIR = Exercise(
 # 4 · Codificar con las fusiones aprendidas
 
 
-def _encode(symbols, merges):
-    for i, pair in enumerate(merges):
-        symbols = _merge(symbols, pair, BYTES + i)
-    return list(symbols)
+@combinable
+def _encode_with(
+    fuse=_merge,
+    source=lambda symbols, word: symbols,
+    number=lambda place, used: place,
+    stops=lambda is_there: False,
+    first=BYTES,
+):
+    """Codificar, por pasos: cada fusión, con su número, sobre lo que dejó la anterior."""
+
+    def implementation(word, merges):
+        symbols, used = word, 0
+        for place, pair in enumerate(merges):
+            is_there = pair in pairwise(symbols)
+            symbols = fuse(source(symbols, word), pair, BYTES + number(place, used))
+            used += is_there
+            if stops(is_there):
+                break
+        return [symbol if symbol < BYTES else symbol - BYTES + first for symbol in symbols]
+
+    return implementation
 
 
 def _encode_cases(rng):
@@ -542,81 +435,24 @@ def _longest_prefix(symbols, merges):
     return result
 
 
-def _one_merge(symbols, merges):
-    for i, pair in enumerate(merges):
-        if pair in pairwise(symbols):
-            return _merge(symbols, pair, BYTES + i)
-    return list(symbols)
+def _merge_old_pairs(symbols, pair, new):
+    return _merge(symbols, pair, new) if max(pair) < BYTES else symbols
 
 
-def _each_once(symbols, merges):
-    for i, pair in enumerate(merges):
-        symbols = _merge_only_first(symbols, pair, BYTES + i)
-    return list(symbols)
-
-
-def _numbered_from(first):
-    def implementation(symbols, merges):
-        def number(symbol):
-            return symbol if symbol < BYTES else symbol - BYTES + first
-
-        return [number(symbol) for symbol in _encode(symbols, merges)]
-
-    return implementation
-
-
-def _never_stored(symbols, merges):
-    return list(symbols)
-
-
-def _last_only(symbols, merges):
-    """Aplica cada fusión a la palabra original: solo queda la última."""
-    result = symbols
-    for i, pair in enumerate(merges):
-        result = _merge(symbols, pair, BYTES + i)
-    return list(result)
-
-
-def _stops_at_absent(symbols, merges):
-    for i, pair in enumerate(merges):
-        if pair not in pairwise(symbols):
-            break
-        symbols = _merge(symbols, pair, BYTES + i)
-    return list(symbols)
-
-
-def _numbered_by_use(symbols, merges):
-    new = BYTES
-    for pair in merges:
-        if pair in pairwise(symbols):
-            symbols, new = _merge(symbols, pair, new), new + 1
-    return list(symbols)
-
-
-def _always_the_same_number(symbols, merges):
-    """Con la fusión de la solución: el símbolo recién nacido puede fusionarse otra vez."""
-    for pair in merges:
-        result = []
-        for symbol in symbols:
-            result.append(symbol)
-            if tuple(result[-2:]) == pair:
-                result[-2:] = [BYTES]
-        symbols = result
-    return list(symbols)
-
-
-def _never_merges_merged(symbols, merges):
-    """Aplica solo las fusiones de dos bytes."""
-    for i, pair in enumerate(merges):
-        if max(pair) < BYTES:
-            symbols = _merge(symbols, pair, BYTES + i)
-    return list(symbols)
+def _merge_newborn(symbols, pair, new):
+    """Como la solución, pero el símbolo recién nacido puede fusionarse otra vez."""
+    result = []
+    for symbol in symbols:
+        result.append(symbol)
+        if tuple(result[-2:]) == pair:
+            result[-2:] = [new]
+    return result
 
 
 ENCODE = Exercise(
     name="tokenization.encode",
     points=2,
-    reference=_encode,
+    reference=_encode_with(),
     cases=_encode_cases,
     misconceptions=(
         Misconception(
@@ -638,73 +474,69 @@ ENCODE = Exercise(
         ),
         Misconception(
             "one_merge",
-            _one_merge,
+            _encode_with(stops=lambda is_there: is_there),
             "aplicas una sola fusión y te detienes: sigue hasta que no quede ninguna posible",
         ),
         Misconception(
             "each_once",
-            _each_once,
+            _encode_with(fuse=_merge_only_first),
             "aplicas cada fusión en un solo lugar: hay que fusionar todas las apariciones del par",
         ),
         Misconception(
             "numbered_from_zero",
-            _numbered_from(0),
-            "los tokens nuevos llevan el número de su fusión, y esos números ya son de los bytes: "
-            "la fusión k da el token 256 + k",
+            _encode_with(first=0),
+            "numeras los tokens nuevos desde 0, y esos números ya son de los bytes: la fusión k da "
+            "el token 256 + k",
         ),
         Misconception(
             "numbered_from_one",
-            _numbered_from(BYTES + 1),
+            _encode_with(first=BYTES + 1),
             "los números de los tokens nuevos están corridos en uno: la primera fusión da el 256",
         ),
         Misconception(
             "numbered_too_low",
-            _numbered_from(BYTES - 1),
+            _encode_with(first=BYTES - 1),
             "tu primer token nuevo es el 255, que es un byte: la primera fusión da el 256",
         ),
         Misconception(
             "never_merges_merged",
-            _never_merges_merged,
+            _encode_with(fuse=_merge_old_pairs),
             "fusionas bytes, pero nunca los tokens que salieron de otra fusión",
         ),
         Misconception(
             "never_stored",
-            _never_stored,
+            _encode_with(fuse=lambda symbols, pair, new: symbols),
             "devuelves la palabra sin fusionar. Si ya llamas a merge, guarda lo que devuelve: no "
             "cambia la lista que recibe",
         ),
         Misconception(
             "last_only",
-            _last_only,
+            _encode_with(source=lambda symbols, word: word),
             "aplicas cada fusión a la palabra original, y solo se conserva la última: parte de lo "
             "que dejó la anterior",
         ),
         Misconception(
             "stops_at_absent",
-            _stops_at_absent,
+            _encode_with(stops=lambda is_there: not is_there),
             "te detienes en la primera fusión que no aparece en la palabra; puede que otra "
             "posterior sí aparezca",
         ),
         Misconception(
             "numbered_by_use",
-            _numbered_by_use,
+            _encode_with(number=lambda place, used: used),
             "numeras las fusiones según las usas en esta palabra; su número es su lugar en merges, "
             "aparezca o no en la palabra",
         ),
         Misconception(
             "always_the_same_number",
-            _always_the_same_number,
-            "todas tus fusiones dan el mismo token, el 256: la fusión k da el 256 + k",
+            _encode_with(fuse=_merge_newborn, number=lambda place, used: 0),
+            "todas tus fusiones dan el mismo token: la fusión k da el 256 + k",
         ),
     ),
 )
 
 
 # 5 · Similitud coseno
-
-
-def _cosine(X, Y):
-    return torch.nn.functional.cosine_similarity(X[:, None], Y[None], dim=-1)
 
 
 def _cosine_cases(rng):
@@ -718,8 +550,32 @@ def _cosine_cases(rng):
     ]
 
 
-def _unit(X, dim=-1):
-    return X / X.norm(dim=dim, keepdim=True)
+def _unit(X):
+    return X / X.norm(dim=-1, keepdim=True)
+
+
+@combinable
+def _cosine_with(
+    first=_unit, second=_unit, compare=lambda X, Y: X @ Y.T, after=lambda cosines: cosines
+):
+    """La similitud, por pasos: cada vector entre su longitud, y el producto."""
+    return lambda X, Y: after(compare(first(X), second(Y)))
+
+
+def _as_it_is(X):
+    return X
+
+
+def _unit_columns(X):
+    return X / X.norm(dim=0)
+
+
+def _by_squares(X):
+    return X / X.square().sum(dim=-1, keepdim=True)
+
+
+def _by_whole_norm(X):
+    return X / X.norm()
 
 
 COSINE = Exercise(
@@ -731,66 +587,65 @@ COSINE = Exercise(
         "torch.cosine_embedding_loss",
     ),
     points=1,
-    reference=_cosine,
+    reference=_cosine_with(),
     cases=_cosine_cases,
     tolerance=1e-5,  # quien suma un ε al divisor, para no dividir por cero, también acierta
     misconceptions=(
         Misconception(
             "dot_product",
-            lambda X, Y: X @ Y.T,
-            "es el producto escalar: falta dividir por la longitud de los dos vectores, para que "
-            "solo cuente la dirección",
+            _cosine_with(first=_as_it_is, second=_as_it_is),
+            "falta dividir por la longitud de los dos vectores, para que solo cuente la dirección",
         ),
         Misconception(
             "only_first",
-            lambda X, Y: _unit(X) @ Y.T,
-            "divides solo por la longitud de los vectores de X; faltan los de Y",
+            _cosine_with(second=_as_it_is),
+            "falta dividir por la longitud de los vectores de Y",
         ),
         Misconception(
             "only_second",
-            lambda X, Y: X @ _unit(Y).T,
-            "divides solo por la longitud de los vectores de Y; faltan los de X",
+            _cosine_with(first=_as_it_is),
+            "falta dividir por la longitud de los vectores de X",
         ),
         Misconception(
             "squared_norms",
-            lambda X, Y: X @ Y.T / (X.square().sum(-1)[:, None] * Y.square().sum(-1)),
+            _cosine_with(first=_by_squares, second=_by_squares),
             "divides por las longitudes al cuadrado: falta la raíz",
         ),
         Misconception(
             "missing_parentheses",
-            lambda X, Y: X @ Y.T / X.norm(dim=-1)[:, None] * Y.norm(dim=-1),
-            "divides por las longitudes de X y multiplicas por las de Y: en a / b * c, c no está "
-            "en el divisor; faltan paréntesis",
+            _cosine_with(second=lambda Y: Y * Y.norm(dim=-1, keepdim=True)),
+            "multiplicas por las longitudes de Y en lugar de dividir: en a / b * c, c no está en "
+            "el divisor; faltan paréntesis",
         ),
         Misconception(
             "columns",
-            lambda X, Y: _unit(X, 0) @ _unit(Y, 0).T,
+            _cosine_with(first=_unit_columns, second=_unit_columns),
             "normalizas las columnas; los vectores son las filas: la longitud va sobre el último "
             "eje",
         ),
         Misconception(
             "whole_matrix",
-            lambda X, Y: X @ Y.T / (X.norm() * Y.norm()),
+            _cosine_with(first=_by_whole_norm, second=_by_whole_norm),
             "divides por la norma de las matrices enteras; cada fila tiene su propia longitud",
         ),
         Misconception(
             "cosine_distance",
-            lambda X, Y: 1 - _cosine(X, Y),
-            "es la distancia coseno, 1 − similitud; dos vectores iguales deben dar 1",
+            _cosine_with(after=lambda cosines: 1 - cosines),
+            "restas de 1 el resultado, y así mides una distancia; dos vectores iguales deben dar 1",
         ),
         Misconception(
             "absolute",
-            lambda X, Y: _cosine(X, Y).abs(),
+            _cosine_with(after=torch.abs),
             "pierdes el signo: dos vectores opuestos tienen similitud −1",
         ),
         Misconception(
             "euclidean",
-            lambda X, Y: torch.cdist(X, Y),
-            "es la distancia euclidiana, que sí depende de las longitudes",
+            _cosine_with(first=_as_it_is, second=_as_it_is, compare=torch.cdist),
+            "usas la distancia euclidiana, que sí depende de las longitudes",
         ),
         Misconception(
             "swapped",
-            lambda X, Y: _cosine(Y, X),
+            _cosine_with(compare=lambda X, Y: Y @ X.T),
             "la fila i debe ser la del vector i de X; la tuya es la de Y",
         ),
     ),
@@ -808,91 +663,32 @@ def _positions_cases(rng):
     ]
 
 
-def _angles(length, exponents, first=0):
-    positions = torch.arange(first, first + length, dtype=torch.float64)[:, None]
-    return positions / 10_000 ** torch.as_tensor(exponents, dtype=torch.float64)
-
-
-def _pairs(d_model):
-    return torch.arange(d_model // 2, dtype=torch.float64)
-
-
 def _interleaved(even, odd):
-    return torch.stack([even, odd], dim=-1).flatten(-2).float()
+    return torch.stack([even, odd], dim=-1).flatten(-2)
 
 
-def _with_exponent(exponent):
+def _in_two_blocks(even, odd):
+    return torch.cat([even, odd], dim=-1)
+
+
+@combinable
+def _positions_with(
+    start=0,
+    index=lambda column: column // 2,
+    angle=lambda pos, i, d: pos / 10_000 ** (2 * i / d),
+    even=torch.sin,
+    odd=torch.cos,
+    join=_interleaved,
+):
+    """Las posiciones, por pasos: la i de cada columna, su ángulo, sus ondas, y cómo se juntan."""
+
     def implementation(length, d_model):
-        angles = _angles(length, exponent(_pairs(d_model), d_model))
-        return _interleaved(angles.sin(), angles.cos())
+        pos = torch.arange(start, start + length, dtype=torch.float64)[:, None]
+        i = index(torch.arange(d_model, dtype=torch.float64))
+        angles = angle(pos, i, d_model)
+        return join(even(angles[:, ::2]), odd(angles[:, 1::2])).float()
 
     return implementation
-
-
-def _concatenated(exponent):
-    def implementation(length, d_model):
-        angles = _angles(length, exponent(_pairs(d_model), d_model))
-        return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
-
-    return implementation
-
-
-def _exponent(i, d):
-    return 2 * i / d
-
-
-def _by_column(length, d_model):
-    angles = _angles(length, torch.arange(d_model) / d_model)
-    return _interleaved(angles[:, ::2].sin(), angles[:, 1::2].cos())
-
-
-def _from_one(length, d_model):
-    angles = _angles(length, _exponent(_pairs(d_model), d_model), first=1)
-    return _interleaved(angles.sin(), angles.cos())
-
-
-def _cosine_first(length, d_model):
-    angles = _angles(length, _exponent(_pairs(d_model), d_model))
-    return _interleaved(angles.cos(), angles.sin())
-
-
-def _only_sines(length, d_model):
-    angles = _angles(length, _exponent(_pairs(d_model), d_model))
-    return _interleaved(angles.sin(), angles.sin())
-
-
-def _multiplied(length, d_model):
-    angles = _angles(length, -_exponent(_pairs(d_model), d_model))
-    return _interleaved(angles.sin(), angles.cos())
-
-
-def _column_as_pair(length, d_model):
-    """El número de la columna en lugar del número del par."""
-    angles = _angles(length, 2 * torch.arange(d_model) / d_model)
-    return _interleaved(angles[:, ::2].sin(), angles[:, 1::2].cos())
-
-
-def _divides_the_power(length, d_model):
-    positions = torch.arange(length, dtype=torch.float64)[:, None]
-    angles = positions / (10_000 ** (2 * _pairs(d_model)) / d_model)
-    return _interleaved(angles.sin(), angles.cos())
-
-
-def _divides_everything(length, d_model):
-    positions = torch.arange(length, dtype=torch.float64)[:, None]
-    angles = positions / 10_000 ** (2 * _pairs(d_model)) / d_model
-    return _interleaved(angles.sin(), angles.cos())
-
-
-def _without_cosines(length, d_model):
-    angles = _angles(length, _exponent(_pairs(d_model), d_model))
-    return _interleaved(angles.sin(), torch.zeros_like(angles))
-
-
-def _no_power(length, d_model):
-    positions = torch.arange(length, dtype=torch.float64)[:, None]
-    angles = positions / 10_000 * 2 * _pairs(d_model) / d_model
-    return _interleaved(angles.sin(), angles.cos())
 
 
 POSITIONS = Exercise(
@@ -904,81 +700,83 @@ POSITIONS = Exercise(
     misconceptions=(
         Misconception(
             "concatenated",
-            _concatenated(_exponent),
-            "pones primero todos los senos y después todos los cosenos; en la fórmula se "
-            "alternan: columnas pares e impares",
+            _positions_with(join=_in_two_blocks),
+            "pones las columnas en dos bloques, uno para cada onda; en la fórmula se alternan: "
+            "columnas pares e impares",
         ),
         Misconception(
             "tensor2tensor",
-            _concatenated(lambda i, d: i / (d / 2 - 1)),
+            _positions_with(
+                angle=lambda pos, i, d: pos / 10_000 ** (i / (d / 2 - 1)), join=_in_two_blocks
+            ),
             "es la variante de tensor2tensor: senos y cosenos en dos bloques y exponente "
             "i/(d/2 − 1); la del artículo alterna y usa 2i/d",
         ),
         Misconception(
             "i_instead_of_2i",
-            _with_exponent(lambda i, d: i / d),
+            _positions_with(angle=lambda pos, i, d: pos / 10_000 ** (i / d)),
             "el exponente es 2i/d, con i el número del par; con i/d, las ondas lentas nunca llegan "
             "a serlo",
         ),
         Misconception(
             "by_column",
-            _by_column,
+            _positions_with(index=lambda column: column / 2),
             "cada columna tiene su propia frecuencia; el seno y el coseno de un par (columnas 2i "
             "y 2i + 1) comparten la misma, 2i",
         ),
         Misconception(
             "twice_2i",
-            _with_exponent(lambda i, d: 4 * i / d),
+            _positions_with(angle=lambda pos, i, d: pos / 10_000 ** (4 * i / d)),
             "multiplicas dos veces por 2: si tu índice ya salta de dos en dos (0, 2, 4…), es 2i, y "
             "el exponente es ese índice entre d",
         ),
         Misconception(
             "from_one",
-            _from_one,
-            "las posiciones empiezan en 0: la primera fila es 0, 1, 0, 1…",
+            _positions_with(start=1),
+            "cuentas las posiciones desde 1, y la primera es la 0",
         ),
         Misconception(
             "cosine_first",
-            _cosine_first,
+            _positions_with(even=torch.cos, odd=torch.sin),
             "el seno va en las columnas pares y el coseno en las impares; los tienes al revés",
         ),
         Misconception(
             "only_sines",
-            _only_sines,
+            _positions_with(odd=torch.sin),
             "usas el seno en todas las columnas: en las impares va el coseno",
         ),
         Misconception(
             "multiplied",
-            _multiplied,
+            _positions_with(angle=lambda pos, i, d: pos * 10_000 ** (2 * i / d)),
             "multiplicas por 10000^(2i/d) en lugar de dividir: las ondas deben hacerse más "
             "lentas hacia la derecha",
         ),
         Misconception(
             "column_as_pair",
-            _column_as_pair,
+            _positions_with(index=lambda column: column),
             "usas el número de la columna como i: i es el número del par, y las columnas 0 y 1 "
             "tienen las dos i = 0",
         ),
         Misconception(
             "divides_the_power",
-            _divides_the_power,
+            _positions_with(angle=lambda pos, i, d: pos / (10_000 ** (2 * i) / d)),
             "la división por d está dentro del exponente: 10000**(2i)/d eleva primero y divide "
             "después; faltan paréntesis",
         ),
         Misconception(
             "divides_everything",
-            _divides_everything,
+            _positions_with(angle=lambda pos, i, d: pos / 10_000 ** (2 * i) / d),
             "divides el ángulo entero por d, y es el exponente, 2i/d, el que la lleva: faltan "
             "paréntesis",
         ),
         Misconception(
             "without_cosines",
-            _without_cosines,
+            _positions_with(odd=torch.zeros_like),
             "las columnas impares se quedaron en cero: ahí va el coseno",
         ),
         Misconception(
             "no_power",
-            _no_power,
+            _positions_with(angle=lambda pos, i, d: pos / 10_000 * 2 * i / d),
             "2i/d va en el exponente de 10000; escrito como un producto, pos/10000·2i/d, casi "
             "todos los ángulos son cero",
         ),
