@@ -979,36 +979,39 @@ def _choose_cases(rng):
 @combinable
 def _choose_with(
     *,
+    rows=lambda x: x,
+    draws=lambda draw: draw,
     eligible=lambda ids, special, pad_id: ~torch.isin(ids, torch.tensor(special)),
-    count=lambda ids, special, pad_id: max(1, round(0.15 * int((ids != pad_id).sum()))),
+    count=lambda real, ordinary, t: max(1, round(0.15 * real)),
     pick=lambda draw, places, n: places[draw[places].argsort()[:n]],
+    after=lambda chosen, ordinary: chosen,
 ):
-    """Otra manera de elegir, fila a fila: qué se puede elegir, cuántos y cuáles."""
+    """La elección, fila a fila: qué se puede elegir, cuántos, cuáles y qué se devuelve.
+
+    `count` recibe cuántos tokens reales, corrientes y lugares hay.
+    """
 
     def implementation(token_ids, special_ids, pad_id, draw):
-        chosen = torch.zeros_like(token_ids, dtype=torch.bool)
-        for row, ids in enumerate(token_ids):
+        ordinary = ~torch.isin(token_ids, torch.tensor(special_ids))
+        chosen = []
+        for ids, numbers in zip(rows(token_ids), rows(draws(draw)), strict=True):
+            real = int((ids != pad_id).sum())
+            n = count(real, int((~torch.isin(ids, torch.tensor(special_ids))).sum()), len(ids))
             places = eligible(ids, special_ids, pad_id).nonzero().flatten()
-            n = count(ids, special_ids, pad_id)
-            chosen[row, pick(draw[row], places, n)] = True
-        return chosen
+            row = torch.zeros(len(ids), dtype=torch.bool)
+            row[pick(numbers, places, n)] = True
+            chosen.append(row)
+        return after(torch.cat(chosen).view_as(token_ids), ordinary)
 
     return implementation
 
 
-def _counting(how):
-    """Otra manera de contar: `how` recibe cuántos tokens reales, corrientes y lugares hay."""
-
-    def count(ids, special, pad_id):
-        real = int((ids != pad_id).sum())
-        ordinary = int((~torch.isin(ids, torch.tensor(special))).sum())
-        return how(real, ordinary, len(ids))
-
-    return _choose_with(count=count)
+def _real(ids, special, pad_id):
+    return ids != pad_id
 
 
 def _not_specials_but(*kept):
-    """Solo se apartan algunos especiales: los de los extremos, o ninguno."""
+    """Solo se apartan algunos especiales, los de los extremos."""
 
     def eligible(ids, special, pad_id):
         real = ids != pad_id
@@ -1020,42 +1023,11 @@ def _not_specials_but(*kept):
     return _choose_with(eligible=eligible)
 
 
-def _chosen_then_filtered(token_ids, special_ids, pad_id, draw):
-    among = _choose_with(eligible=lambda ids, special, pad: ids != pad)
-    chosen = among(token_ids, special_ids, pad_id, draw)
-    return chosen & ~torch.isin(token_ids, torch.tensor(special_ids))
-
-
-def _filled_with_specials(token_ids, special_ids, pad_id, draw):
-    """Los de menor número, con los especiales al final de la cola: si no hay otros, caen."""
-    special = torch.isin(token_ids, torch.tensor(special_ids))
-    rank = draw.masked_fill(special, 2.0).argsort(-1).argsort(-1)
-    n = (0.15 * (token_ids != pad_id).sum(-1, keepdim=True)).round().clamp(min=1)
-    return rank < n
-
-
-def _order_as_rank(token_ids, special_ids, pad_id, draw):
-    special = torch.isin(token_ids, torch.tensor(special_ids))
-    order = draw.masked_fill(special, 2.0).argsort(-1)
-    n = (0.15 * (token_ids != pad_id).sum(-1, keepdim=True)).round().clamp(min=1)
-    return (order < n) & ~special
-
-
-def _coins(token_ids, special_ids, pad_id, draw):
-    return (draw < 0.15) & ~torch.isin(token_ids, torch.tensor(special_ids))
-
-
-def _of_the_whole_batch(token_ids, special_ids, pad_id, draw):
-    flat = _choose(token_ids.reshape(1, -1), special_ids, pad_id, draw.reshape(1, -1))
-    return flat.view_as(token_ids)
-
-
-def _same_draw_for_all(token_ids, special_ids, pad_id, draw):
-    return _choose(token_ids, special_ids, pad_id, draw[:1].expand_as(draw))
-
-
-def _as_places(token_ids, special_ids, pad_id, draw):
-    return [row.nonzero().flatten() for row in _choose(token_ids, special_ids, pad_id, draw)]
+def _rest_at_the_end(draw, places):
+    """El orden de toda la fila por su sorteo, con lo que no se puede elegir al final."""
+    hidden = torch.full_like(draw, 2.0)
+    hidden[places] = draw[places]
+    return hidden.argsort()
 
 
 CHOOSE = Exercise(
@@ -1066,7 +1038,7 @@ CHOOSE = Exercise(
     misconceptions=(
         Misconception(
             "specials_too",
-            _not_specials_but(),
+            _choose_with(eligible=_real),
             "también eliges tokens especiales: en ellos no hay nada que adivinar, y un [CLS] o un "
             "[SEP] oculto cambia la forma de la entrada",
         ),
@@ -1097,77 +1069,77 @@ CHOOSE = Exercise(
         ),
         Misconception(
             "chosen_then_filtered",
-            _chosen_then_filtered,
-            "eliges entre todos los tokens reales y después quitas los especiales: salen menos de "
-            "los que tocan. Apártalos antes de elegir",
+            _choose_with(eligible=_real, after=lambda chosen, ordinary: chosen & ordinary),
+            "eliges entre todos los tokens reales y después quitas los especiales: así se "
+            "pierden elecciones. Apártalos antes de elegir",
         ),
         Misconception(
             "filled_with_specials",
-            _filled_with_specials,
-            "casi: en una secuencia con menos tokens corrientes que elecciones, completas con "
+            _choose_with(pick=lambda draw, places, n: _rest_at_the_end(draw, places)[:n]),
+            "en una secuencia con menos tokens corrientes que elecciones, completas con "
             "especiales. Ahí se eligen solo los que haya",
         ),
         Misconception(
             "padding_counted",
-            _counting(lambda real, ordinary, t: max(1, round(0.15 * t))),
+            _choose_with(count=lambda real, ordinary, t: max(1, round(0.15 * t))),
             "calculas el 15 % sobre el largo del lote, con relleno y todo: cada secuencia tiene el "
             "suyo",
         ),
         Misconception(
             "specials_not_counted",
-            _counting(lambda real, ordinary, t: max(1, round(0.15 * ordinary))),
+            _choose_with(count=lambda real, ordinary, t: max(1, round(0.15 * ordinary))),
             "calculas el 15 % solo sobre los tokens corrientes; se cuentan todos los reales, "
             "también los especiales",
         ),
         Misconception(
             "ends_not_counted",
-            _counting(lambda real, ordinary, t: max(1, round(0.15 * (real - 2)))),
+            _choose_with(count=lambda real, ordinary, t: max(1, round(0.15 * (real - 2)))),
             "al largo le quitas [CLS] y el último [SEP]: el 15 % se calcula sobre todos los "
             "tokens reales, también los especiales",
         ),
         Misconception(
             "class_not_counted",
-            _counting(lambda real, ordinary, t: max(1, round(0.15 * (real - 1)))),
+            _choose_with(count=lambda real, ordinary, t: max(1, round(0.15 * (real - 1)))),
             "al largo le falta un token: cuentan todos los reales, también [CLS] y [SEP]",
         ),
         Misconception(
             "floor",
-            _counting(lambda real, ordinary, t: max(1, int(0.15 * real))),
+            _choose_with(count=lambda real, ordinary, t: max(1, int(0.15 * real))),
             "redondeas hacia abajo; es al entero más cercano",
         ),
         Misconception(
             "floor_without_minimum",
-            _counting(lambda real, ordinary, t: int(0.15 * real)),
+            _choose_with(count=lambda real, ordinary, t: int(0.15 * real)),
             "redondeas hacia abajo, y en las secuencias muy cortas no eliges ninguno",
         ),
         Misconception(
             "ceil",
-            _counting(lambda real, ordinary, t: max(1, math.ceil(0.15 * real))),
+            _choose_with(count=lambda real, ordinary, t: max(1, math.ceil(0.15 * real))),
             "redondeas hacia arriba; es al entero más cercano",
         ),
         Misconception(
             "no_minimum",
-            _counting(lambda real, ordinary, t: round(0.15 * real)),
+            _choose_with(count=lambda real, ordinary, t: round(0.15 * real)),
             "en las secuencias muy cortas no eliges ninguno; si hay de dónde, al menos uno",
         ),
         Misconception(
             "one_more",
-            _counting(lambda real, ordinary, t: max(1, round(0.15 * real)) + 1),
+            _choose_with(count=lambda real, ordinary, t: max(1, round(0.15 * real)) + 1),
             "eliges uno de más: ¿comparas con «menor o igual» donde iba «menor»?",
         ),
         Misconception(
             "at_most_one",
-            _counting(lambda real, ordinary, t: 1),
-            "eliges un solo token por secuencia: el 1 es el mínimo",
+            _choose_with(count=lambda real, ordinary, t: 1),
+            "eliges un solo token: el 1 es el mínimo",
         ),
         Misconception(
             "the_other_85",
-            _counting(lambda real, ordinary, t: max(1, round(0.85 * real))),
+            _choose_with(count=lambda real, ordinary, t: max(1, round(0.85 * real))),
             "eliges el 85 %: es el 15 % lo que se elige",
         ),
         Misconception(
             "coins",
-            _coins,
+            _choose_with(pick=lambda draw, places, n: places[draw[places] < 0.15]),
             "lanzas una moneda por token, con probabilidad 0.15: sale el 15 % de media, pero cada "
             "secuencia elige los que le toquen, a veces ninguno. Aquí el número es fijo",
         ),
@@ -1194,39 +1166,43 @@ CHOOSE = Exercise(
         ),
         Misconception(
             "order_as_rank",
-            _order_as_rank,
+            _choose_with(
+                pick=lambda draw, places, n: places[_rest_at_the_end(draw, places)[places] < n]
+            ),
             "argsort no da el puesto de cada uno, sino quién está en cada puesto: comparas el "
             "número equivocado. Para saber el puesto hay que ordenar otra vez",
         ),
         Misconception(
             "of_the_whole_batch",
-            _of_the_whole_batch,
-            "eliges el 15 % del lote entero: unas secuencias se quedan con muchos y otras con "
-            "ninguno. Cada una elige los suyos",
+            _choose_with(rows=lambda x: x.reshape(1, -1)),
+            "eliges en el lote entero: unas secuencias se quedan con muchos y otras con ninguno. "
+            "Cada una elige los suyos",
         ),
         Misconception(
             "same_draw_for_all",
-            _same_draw_for_all,
+            _choose_with(draws=lambda draw: draw[:1].expand_as(draw)),
             "usas para todas las secuencias el sorteo de la primera: cada una tiene su fila",
         ),
         Misconception(
             "as_integers",
-            lambda *inputs: _choose(*inputs).long(),
+            _choose_with(after=lambda chosen, ordinary: chosen.long()),
             "devuelves unos y ceros; se pide una máscara booleana, True en los elegidos",
         ),
         Misconception(
             "as_floats",
-            lambda *inputs: _choose(*inputs).float(),
+            _choose_with(after=lambda chosen, ordinary: chosen.float()),
             "devuelves 1.0 y 0.0; se pide una máscara booleana, True en los elegidos",
         ),
         Misconception(
             "as_places",
-            _as_places,
+            _choose_with(
+                after=lambda chosen, ordinary: [row.nonzero().flatten() for row in chosen]
+            ),
             "devuelves los lugares elegidos; se pide una máscara booleana con la forma del lote",
         ),
         Misconception(
             "inverted",
-            lambda *inputs: ~_choose(*inputs),
+            _choose_with(after=lambda chosen, ordinary: ~chosen),
             "la máscara está invertida: True es «elegido»",
         ),
     ),
@@ -1259,21 +1235,26 @@ def _mask_cases(rng):
 @combinable
 def _mask_with(
     *,
+    copy=lambda ids, chosen: ids.clone(),
     hidden=lambda draw: draw < 0.8,
+    hidden_among=lambda chosen: chosen,
     is_random=lambda draw: (draw >= 0.8) & (draw < 0.9),
-    labels=lambda ids, chosen, masked: torch.where(chosen, ids, IGNORED),
-    mask_id=None,
-    only_chosen=True,
+    random_among=lambda chosen: chosen,
+    number=lambda mask_id: mask_id,
+    counted=lambda chosen, ids, masked, number: chosen,
+    answer=lambda ids, masked: ids,
+    ignored=IGNORED,
     order=lambda masked, labels: (masked, labels),
 ):
-    """La función con otros repartos, otras etiquetas u otro número para [MASK]."""
+    """La función por pasos: a quién le toca cada cambio, qué se pone, y qué se pide predecir."""
 
-    def implementation(token_ids, chosen, draw, others, given_id):
-        which = chosen if only_chosen else torch.ones_like(chosen)
-        number = given_id if mask_id is None else mask_id
-        masked = torch.where(which & hidden(draw), number, token_ids)
-        masked = torch.where(which & is_random(draw), others, masked)
-        return order(masked, labels(token_ids, chosen, masked))
+    def implementation(token_ids, chosen, draw, others, mask_id):
+        ids, masked = token_ids.clone(), copy(token_ids, chosen)
+        masked[hidden_among(chosen) & hidden(draw)] = number(mask_id)
+        changed = random_among(chosen) & is_random(draw)
+        masked[changed] = others[changed]
+        where = counted(chosen, ids, masked, number(mask_id))
+        return order(masked, torch.where(where, answer(ids, masked), ignored))
 
     return implementation
 
@@ -1282,40 +1263,12 @@ def _overlapping(draw):
     return draw < 0.1
 
 
-def _every_label(ids, chosen, masked):
-    return ids.clone()
+def _nobody(draw):
+    return draw < 0
 
 
-def _labels_with(number):
-    """Marca con otro número las posiciones que no cuentan."""
-    return _mask_with(labels=lambda ids, chosen, masked: torch.where(chosen, ids, number))
-
-
-def _in_place(token_ids, chosen, draw, others, mask_id):
-    labels = torch.where(chosen, token_ids, IGNORED)
-    is_random = chosen & (draw >= 0.8) & (draw < 0.9)
-    token_ids[chosen & (draw < 0.8)] = mask_id
-    token_ids[is_random] = others[is_random]
-    return token_ids, labels
-
-
-def _labels_are_the_input(token_ids, chosen, draw, others, mask_id):
-    labels = token_ids
-    labels[~chosen] = IGNORED
-    masked = torch.where(chosen & (draw < 0.9), others, token_ids)
-    return torch.where(chosen & (draw < 0.8), mask_id, masked), labels
-
-
-def _random_everywhere(token_ids, chosen, draw, others, mask_id):
-    masked = torch.where(chosen & (draw < 0.8), mask_id, token_ids)
-    masked = torch.where((draw >= 0.8) & (draw < 0.9), others, masked)
-    return masked, torch.where(chosen, token_ids, IGNORED)
-
-
-def _mask_everywhere(token_ids, chosen, draw, others, mask_id):
-    masked = torch.where(draw < 0.8, mask_id, token_ids)
-    masked = torch.where(chosen & (draw >= 0.8) & (draw < 0.9), others, masked)
-    return masked, torch.where(chosen, token_ids, IGNORED)
+def _everywhere(chosen, *rest):
+    return torch.ones_like(chosen)
 
 
 MASKING_BUG = Exercise(
@@ -1330,35 +1283,36 @@ MASKING_BUG = Exercise(
     misconceptions=(
         Misconception(
             "unchanged",
-            _mask_with(is_random=_overlapping, labels=_every_label),
-            "es la función del enunciado, con sus dos errores: mira el reparto y cuenta de "
-            "cuántos tokens se pide la respuesta",
+            _mask_with(is_random=_overlapping, counted=_everywhere),
+            "siguen los dos errores del enunciado: mira el reparto y cuenta de cuántos tokens se "
+            "pide la respuesta",
         ),
         Misconception(
             "every_label",
-            _mask_with(labels=_every_label),
-            "el reparto ya es bueno, pero las etiquetas son todos los tokens: la pérdida contaría "
-            "también los que se ven, que se aciertan copiando",
+            _mask_with(counted=_everywhere),
+            "las etiquetas son todos los tokens: la pérdida contaría también los que se ven, que "
+            "se aciertan copiando",
         ),
         Misconception(
             "overlapping",
             _mask_with(is_random=_overlapping),
-            "las etiquetas ya son buenas, pero el reparto es 70/10/20: el tramo de los tokens al "
-            "azar cae dentro del de [MASK], y le quita su parte",
+            "el reparto es 70/10/20: el tramo de los tokens al azar cae dentro del de [MASK], y "
+            "le quita su parte",
         ),
         Misconception(
             "all_random",
             _mask_with(is_random=lambda draw: draw < 0.9),
-            "el segundo cambio pisa al primero: no queda ningún [MASK]",
+            "el segundo cambio pisa al primero: los que iban a ser [MASK] acaban con un token al "
+            "azar",
         ),
         Misconception(
             "all_hidden",
-            _mask_with(hidden=lambda draw: draw < 0.9, is_random=lambda draw: draw < 0),
+            _mask_with(hidden=lambda draw: draw < 0.9, is_random=_nobody),
             "no pones ningún token al azar: los dos primeros tramos acaban en [MASK]",
         ),
         Misconception(
             "random_hidden",
-            _mask_with(is_random=lambda draw: draw < 0),
+            _mask_with(is_random=_nobody),
             "no pones ningún token al azar: uno de cada diez elegidos se cambia por otro",
         ),
         Misconception(
@@ -1390,29 +1344,29 @@ MASKING_BUG = Exercise(
         ),
         Misconception(
             "always_hidden",
-            _mask_with(hidden=lambda draw: draw < 2, is_random=lambda draw: draw < 0),
+            _mask_with(hidden=lambda draw: draw < 2, is_random=_nobody),
             "todos los elegidos acaban en [MASK]: al ajustar el modelo no habrá ninguno, y no "
             "sabría representar los tokens que se ven",
         ),
         Misconception(
             "edges",
             _mask_with(hidden=lambda d: d <= 0.8, is_random=lambda d: (d > 0.8) & (d <= 0.9)),
-            "casi: en los bordes, 0.8 ya es del segundo tramo, y 0.9, del tercero",
+            "en los bordes, 0.8 ya es del segundo tramo, y 0.9, del tercero",
         ),
         Misconception(
             "closed_at_eight",
             _mask_with(hidden=lambda d: d <= 0.8, is_random=lambda d: (d > 0.8) & (d < 0.9)),
-            "casi: quien saca justo 0.8 ya no es del tramo de [MASK]",
+            "quien saca justo 0.8 ya no es del tramo de [MASK]",
         ),
         Misconception(
             "open_at_eight",
             _mask_with(is_random=lambda d: (d > 0.8) & (d < 0.9)),
-            "casi: quien saca justo 0.8 se queda como estaba, y ahí empieza el segundo tramo",
+            "quien saca justo 0.8 se queda como estaba, y ahí empieza el segundo tramo",
         ),
         Misconception(
             "closed_at_nine",
             _mask_with(is_random=lambda d: (d >= 0.8) & (d <= 0.9)),
-            "casi: quien saca justo 0.9 ya es de los que se quedan como estaban",
+            "quien saca justo 0.9 ya es de los que se quedan como estaban",
         ),
         Misconception(
             "mask_and_random_swapped",
@@ -1427,78 +1381,76 @@ MASKING_BUG = Exercise(
         ),
         Misconception(
             "only_changed",
-            _mask_with(labels=lambda ids, chosen, m: torch.where(m != ids, ids, IGNORED)),
+            _mask_with(counted=lambda chosen, ids, masked, number: masked != ids),
             "solo pides la respuesta donde el token cambió: los elegidos que se dejan como estaban "
             "también se predicen",
         ),
         Misconception(
             "only_hidden",
-            lambda ids, chosen, draw, others, mask_id: _mask_with(
-                labels=lambda ids, chosen, m: torch.where(m == mask_id, ids, IGNORED)
-            )(ids, chosen, draw, others, mask_id),
+            _mask_with(counted=lambda chosen, ids, masked, number: masked == number),
             "solo pides la respuesta donde hay un [MASK]: cuentan todos los elegidos",
         ),
         Misconception(
             "nothing_hidden",
-            lambda ids, chosen, *rest: (ids.clone(), torch.where(chosen, ids, IGNORED)),
-            "las etiquetas son buenas, pero no cambias ningún token: el modelo vería la respuesta",
+            _mask_with(hidden=_nobody, is_random=_nobody),
+            "no ocultas ningún token: el modelo vería la respuesta",
         ),
         Misconception(
             "labels_are_the_input",
-            _labels_are_the_input,
+            _mask_with(copy=lambda ids, chosen: ids.masked_fill_(~chosen, IGNORED)),
             "las etiquetas y el lote son el mismo tensor: al escribir −100 en uno lo escribes en "
             "el otro, y el modelo lo lee",
         ),
         Misconception(
             "labels_inverted",
-            _mask_with(labels=lambda ids, chosen, m: torch.where(chosen, IGNORED, ids)),
+            _mask_with(counted=lambda chosen, *rest: ~chosen),
             "las etiquetas están al revés: pides la respuesta donde no se eligió nada",
         ),
         Misconception(
             "labels_of_the_masked",
-            _mask_with(labels=lambda ids, chosen, m: torch.where(chosen, m, IGNORED)),
+            _mask_with(answer=lambda ids, masked: masked),
             "la respuesta es lo que había antes de ocultar, no lo que quedó después",
         ),
         Misconception(
             "labels_all_masked",
-            _mask_with(labels=lambda ids, chosen, m: m.clone()),
+            _mask_with(counted=_everywhere, answer=lambda ids, masked: masked),
             "las etiquetas son el texto ya oculto: la respuesta es lo que había, y solo en los "
             "elegidos",
         ),
         Misconception(
             "ignored_as_zero",
-            _labels_with(0),
+            _mask_with(ignored=0),
             "marcas con 0 lo que no cuenta, pero el 0 es un token como otro: usa −100",
         ),
         Misconception(
             "ignored_as_minus_one",
-            _labels_with(-1),
+            _mask_with(ignored=-1),
             "marcas con −1 lo que no cuenta; el enunciado, como torch, usa −100",
         ),
         Misconception(
             "ignored_as_hundred",
-            _labels_with(100),
+            _mask_with(ignored=100),
             "el número de lo que no cuenta es negativo: 100 puede ser un token",
         ),
         Misconception(
             "hard_coded",
-            _mask_with(mask_id=103),
+            _mask_with(number=lambda mask_id: 103),
             "escribes el número de [MASK] a mano, el 103 de un vocabulario inglés: en otro "
             "vocabulario es otra palabra. Usa mask_id",
         ),
         Misconception(
             "everywhere",
-            _mask_with(only_chosen=False),
+            _mask_with(hidden_among=_everywhere, random_among=_everywhere),
             "ocultas tokens de toda la secuencia: solo cambian los elegidos",
         ),
         Misconception(
             "random_everywhere",
-            _random_everywhere,
+            _mask_with(random_among=_everywhere),
             "pones tokens al azar también donde no se eligió nada",
         ),
         Misconception(
             "mask_everywhere",
-            _mask_everywhere,
+            _mask_with(hidden_among=_everywhere),
             "pones [MASK] también donde no se eligió nada",
         ),
         Misconception(
@@ -1513,9 +1465,9 @@ MASKING_BUG = Exercise(
         ),
         Misconception(
             "writes_on_the_input",
-            _in_place,
-            "el resultado es correcto, pero escribes sobre el lote que te dieron: en la pasada "
-            "siguiente ya no estará el texto. Trabaja sobre una copia",
+            _mask_with(copy=lambda ids, chosen: ids),
+            "escribes sobre el lote que te dieron: en la pasada siguiente ya no estará el texto. "
+            "Trabaja sobre una copia",
         ),
     ),
 )
@@ -1549,31 +1501,24 @@ def _predict_cases(rng):
 def _predict_with(
     *,
     take=lambda H, chosen: H[chosen],
-    transform=lambda h, W, b: F.gelu(h @ W + b),
+    transform=lambda h, W, b, gelu, norm: norm(gelu(h @ W + b)),
+    activation=F.gelu,
     norm=F.layer_norm,
     decode=lambda x, E, c: x @ E.T + c,
 ):
-    """La cabeza con una pieza cambiada."""
+    """La cabeza por pasos: qué vectores toma, cómo los transforma y cómo llega al vocabulario."""
 
     def implementation(H, chosen, W, b, gain, shift, eps, E, c):
-        x = transform(take(H, chosen), W, b)
-        return decode(norm(x, x.shape[-1:], gain, shift, eps), E, c)
+        def normalised(x):
+            return norm(x, x.shape[-1:], gain, shift, eps)
+
+        return decode(transform(take(H, chosen), W, b, activation, normalised), E, c)
 
     return implementation
 
 
 def _unit(x):
     return F.normalize(x, dim=-1)
-
-
-def _norm_before_activation(H, chosen, W, b, gain, shift, eps, E, c):
-    x = H[chosen] @ W + b
-    return F.gelu(F.layer_norm(x, x.shape[-1:], gain, shift, eps)) @ E.T + c
-
-
-def _norm_before_the_layer(H, chosen, W, b, gain, shift, eps, E, c):
-    x = F.layer_norm(H[chosen], H.shape[-1:], gain, shift, eps)
-    return F.gelu(x @ W + b) @ E.T + c
 
 
 PREDICT = Exercise(
@@ -1586,82 +1531,80 @@ PREDICT = Exercise(
     misconceptions=(
         Misconception(
             "tanh_gelu",
-            _predict_with(transform=lambda h, W, b: F.gelu(h @ W + b, approximate="tanh")),
+            _predict_with(activation=lambda x: F.gelu(x, approximate="tanh")),
             "usas la aproximación de GELU con tanh, la del código de Google; se pide la exacta",
         ),
         Misconception(
             "sigmoid_gelu",
-            _predict_with(
-                transform=lambda h, W, b: (h @ W + b) * torch.sigmoid(1.702 * (h @ W + b))
-            ),
+            _predict_with(activation=lambda x: x * torch.sigmoid(1.702 * x)),
             "usas la aproximación de GELU con la sigmoide; se pide la exacta",
         ),
         Misconception(
             "relu",
-            _predict_with(transform=lambda h, W, b: F.relu(h @ W + b)),
+            _predict_with(activation=F.relu),
             "la función de activación es GELU, no ReLU",
         ),
         Misconception(
             "silu",
-            _predict_with(transform=lambda h, W, b: F.silu(h @ W + b)),
+            _predict_with(activation=F.silu),
             "la función de activación es GELU, no SiLU",
         ),
         Misconception(
             "tanh",
-            _predict_with(transform=lambda h, W, b: torch.tanh(h @ W + b)),
+            _predict_with(activation=torch.tanh),
             "tanh es la del resumen; aquí la función de activación es GELU",
         ),
         Misconception(
             "no_activation",
-            _predict_with(transform=lambda h, W, b: h @ W + b),
+            _predict_with(activation=lambda x: x),
             "falta la función de activación",
         ),
         Misconception(
             "no_transform",
-            _predict_with(transform=lambda h, W, b: h),
-            "falta la capa W, b con su función de activación: vas del vector normalizado al "
-            "vocabulario",
+            _predict_with(transform=lambda h, W, b, gelu, norm: norm(h)),
+            "falta la capa W, b con su función de activación",
         ),
         Misconception(
             "direct",
-            lambda H, chosen, W, b, gain, shift, eps, E, c: H[chosen] @ E.T + c,
+            _predict_with(transform=lambda h, W, b, gelu, norm: h),
             "vas del vector al vocabulario directamente: faltan la capa, GELU y la normalización",
         ),
         Misconception(
             "linear",
-            _predict_with(transform=lambda h, W, b: h @ W + b, norm=lambda x, *rest: x),
+            _predict_with(activation=lambda x: x, norm=lambda x, *rest: x),
             "faltan GELU y la normalización: así, la capa y la tabla serían una sola matriz",
         ),
         Misconception(
             "no_transform_bias",
-            _predict_with(transform=lambda h, W, b: F.gelu(h @ W)),
+            _predict_with(transform=lambda h, W, b, gelu, norm: norm(gelu(h @ W))),
             "falta el sesgo b de la capa",
         ),
         Misconception(
             "bias_after_activation",
-            _predict_with(transform=lambda h, W, b: F.gelu(h @ W) + b),
-            "sumas b después de GELU; va dentro",
+            _predict_with(transform=lambda h, W, b, gelu, norm: norm(gelu(h @ W) + b)),
+            "sumas b después de la función de activación; va dentro",
         ),
         Misconception(
             "as_a_linear_weight",
-            _predict_with(transform=lambda h, W, b: F.gelu(F.linear(h, W, b))),
+            _predict_with(transform=lambda h, W, b, gelu, norm: norm(gelu(F.linear(h, W, b)))),
             "aplicas W transpuesta, como si fuera el weight de un nn.Linear: aquí se usa como "
             "h @ W",
         ),
         Misconception(
             "residual",
-            _predict_with(transform=lambda h, W, b: h + F.gelu(h @ W + b)),
+            _predict_with(transform=lambda h, W, b, gelu, norm: norm(h + gelu(h @ W + b))),
             "sumas la entrada: la cabeza no lleva conexión residual",
         ),
         Misconception(
             "norm_before_activation",
-            _norm_before_activation,
-            "normalizas antes de GELU; la normalización va después",
+            _predict_with(transform=lambda h, W, b, gelu, norm: gelu(norm(h @ W + b))),
+            "normalizas antes de la función de activación; se normaliza lo que sale de ella",
         ),
         Misconception(
             "norm_before_the_layer",
-            _norm_before_the_layer,
-            "normalizas la entrada de la capa; se normaliza lo que sale de GELU",
+            _predict_with(transform=lambda h, W, b, gelu, norm: gelu(norm(h) @ W + b)),
+            "normalizas la entrada de la capa; se normaliza lo que sale de la función de "
+            "activación",
         ),
         Misconception(
             "no_norm",
