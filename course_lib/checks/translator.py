@@ -5,21 +5,17 @@ las compara con las funciones de la biblioteca.
 """
 
 import math
+import operator
 from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception, Part
+from course_lib.grading.exercise import Exercise, Misconception, Part, combinable
 
 # 1 · Forzado del profesor
 
 PAD, START, END = 0, 1, 2
-
-
-def _teacher_forcing(target, pad_id):
-    labels = target[:, 1:]
-    return target[:, :-1], labels, labels != pad_id
 
 
 def _sentences(rng, rows, length, vocab, pad_id):
@@ -40,14 +36,8 @@ def _teacher_cases(rng):
     ]
 
 
-def _teacher_with(inputs, labels, counted=lambda inputs, labels, pad_id: labels != pad_id):
-    """Otra manera de repartir la oración entre lo que entra y lo que se responde."""
-
-    def implementation(target, pad_id):
-        x, y = inputs(target), labels(target)
-        return x, y, counted(x, y, pad_id)
-
-    return implementation
+def _whole(target):
+    return target
 
 
 def _all_but_last(target):
@@ -58,50 +48,61 @@ def _all_but_first(target):
     return target[:, 1:]
 
 
+@combinable
+def _teacher_with(
+    *, inputs=_all_but_last, labels=_all_but_first, counted=lambda x, y, pad_id: y != pad_id
+):
+    """Qué parte de la oración entra, cuál se responde y qué posiciones cuentan."""
+
+    def implementation(target, pad_id):
+        x, y = inputs(target), labels(target)
+        return x, y, counted(x, y, pad_id)
+
+    return implementation
+
+
 TEACHER_FORCING = Exercise(
     name="translator.teacher_forcing",
     points=1,
-    reference=_teacher_forcing,
+    reference=_teacher_with(),
     cases=_teacher_cases,
     misconceptions=(
         Misconception(
             "no_shift",
-            _teacher_with(_all_but_last, _all_but_last),
+            _teacher_with(labels=_all_but_last),
             "lo que entra y lo que se responde son lo mismo: el modelo solo tendría que copiar el "
             "token que está leyendo",
         ),
         Misconception(
             "copies_everything",
-            _teacher_with(lambda t: t, lambda t: t),
+            _teacher_with(inputs=_whole, labels=_whole),
             "no desplazas nada: entra la oración entera y se pide la oración entera",
         ),
         Misconception(
             "swapped",
-            _teacher_with(_all_but_first, _all_but_last),
+            _teacher_with(inputs=_all_but_first, labels=_all_but_last),
             "están intercambiados: en cada posición se pediría el token anterior, que ya se conoce",
         ),
         Misconception(
             "rolled",
-            _teacher_with(lambda t: t.roll(1, dims=1), lambda t: t),
+            _teacher_with(inputs=lambda t: t.roll(1, dims=1), labels=_whole),
             "roll da la vuelta: el último token aparece delante del comienzo",
         ),
         Misconception(
             "counts_the_padding",
-            _teacher_with(
-                _all_but_last, _all_but_first, lambda x, y, pad: torch.ones_like(y, dtype=bool)
-            ),
+            _teacher_with(counted=lambda x, y, pad: torch.ones_like(y, dtype=bool)),
             "cuentas también el relleno: el modelo aprendería a predecirlo, y en un lote con "
             "oraciones cortas sería casi toda la pérdida",
         ),
         Misconception(
             "counts_by_input",
-            _teacher_with(_all_but_last, _all_but_first, lambda x, y, pad: x != pad),
-            "qué posiciones cuentan lo dice lo que hay que responder; con la entrada, la que lee "
-            "el fin contaría, y su respuesta es relleno",
+            _teacher_with(counted=lambda x, y, pad: x != pad),
+            "qué posiciones cuentan lo dice lo que hay que responder, y miras lo que entra: la que "
+            "lee el fin no cuenta, porque detrás solo hay relleno",
         ),
         Misconception(
             "inverted",
-            _teacher_with(_all_but_last, _all_but_first, lambda x, y, pad: y == pad),
+            _teacher_with(counted=lambda x, y, pad: y == pad),
             "marcas el relleno; True es lo que cuenta",
         ),
     ),
@@ -125,24 +126,23 @@ def _smoothing_cases(rng):
     return cases
 
 
-def _smoothed(right, others):
-    """Con cuánto cuentan el token correcto y cada uno de los demás, según ε y el vocabulario."""
+@combinable
+def _smoothing_with(
+    *,
+    right=lambda e, v: 1 - e + e / v,
+    others=lambda e, v: e / v,
+    row=lambda weights, log_p: (weights * log_p).sum(-1),
+    gather=lambda rows, kept: rows[kept].mean(),
+    sign=-1,
+):
+    """Cuánto pesan el token correcto y cada uno de los demás, y cómo se reúne la pérdida."""
 
     def implementation(logits, targets, epsilon, pad_id):
         log_p = torch.log_softmax(logits, -1)
         vocab = logits.shape[-1]
         weights = torch.full_like(log_p, others(epsilon, vocab))
         weights.scatter_(-1, targets[:, None], right(epsilon, vocab))
-        return -(weights * log_p).sum(-1)[targets != pad_id].mean()
-
-    return implementation
-
-
-def _smoothing_reduced(reduce):
-    def implementation(logits, targets, epsilon, pad_id):
-        options = {"label_smoothing": epsilon, "reduction": "none"}
-        rows = F.cross_entropy(logits, targets, ignore_index=pad_id, **options)
-        return reduce(rows)
+        return sign * gather(row(weights, log_p), targets != pad_id)
 
     return implementation
 
@@ -151,13 +151,6 @@ def _padding_in_the_uniform(logits, targets, epsilon, pad_id):
     log_p, kept = torch.log_softmax(logits, -1), targets != pad_id
     right = log_p[kept].gather(-1, targets[kept][:, None]).mean()
     return -(1 - epsilon) * right - epsilon * log_p.mean()
-
-
-def _log_of_mean(logits, targets, epsilon, pad_id):
-    kept = targets != pad_id
-    p = torch.softmax(logits[kept], -1)
-    right = p.gather(-1, targets[kept][:, None]).squeeze(-1)
-    return -((1 - epsilon) * right + epsilon * p.mean(-1)).log().mean()
 
 
 LABEL_SMOOTHING = Exercise(
@@ -170,55 +163,53 @@ LABEL_SMOOTHING = Exercise(
     misconceptions=(
         Misconception(
             "no_smoothing",
-            _smoothed(lambda e, v: 1.0, lambda e, v: 0.0),
-            "es la entropía cruzada sin suavizar: ε no interviene",
+            _smoothing_with(right=lambda e, v: 1.0, others=lambda e, v: 0.0),
+            "no suavizas: ε no interviene",
         ),
         Misconception(
             "right_token_whole",
-            _smoothed(lambda e, v: 1.0, lambda e, v: e / v),
+            _smoothing_with(right=lambda e, v: 1.0),
             "el token correcto conserva todo su peso y además repartes ε: las etiquetas suavizadas "
             "deben sumar 1",
         ),
         Misconception(
             "only_the_others",
-            _smoothed(lambda e, v: 1 - e, lambda e, v: e / (v - 1)),
+            _smoothing_with(right=lambda e, v: 1 - e, others=lambda e, v: e / (v - 1)),
             "repartes ε solo entre los tokens equivocados; aquí se reparte entre todo el "
             "vocabulario, y el correcto también recibe su parte",
         ),
         Misconception(
             "right_token_without_share",
-            _smoothed(lambda e, v: 1 - e, lambda e, v: e / v),
+            _smoothing_with(right=lambda e, v: 1 - e),
             "al token correcto le falta su parte del reparto: pesa 1 − ε + ε/vocab, y así las "
             "etiquetas suman 1",
         ),
         Misconception(
             "right_token_whole_and_share",
-            _smoothed(lambda e, v: 1 + e / v, lambda e, v: e / v),
+            _smoothing_with(right=lambda e, v: 1 + e / v),
             "el token correcto recibe su parte de ε sin haber cedido nada: antes debe bajar a "
             "1 − ε",
         ),
         Misconception(
             "epsilon_each",
-            _smoothed(lambda e, v: 1 - e, lambda e, v: e),
+            _smoothing_with(right=lambda e, v: 1 - e, others=lambda e, v: e),
             "cada token recibe ε entero: ese ε se reparte, así que falta dividir por el tamaño del "
             "vocabulario",
         ),
         Misconception(
             "sums_the_vocabulary",
-            _smoothed(lambda e, v: 1.0, lambda e, v: e),
-            "sumas log p sobre todo el vocabulario, y ahí va su promedio: a cada token le toca "
-            "ε/vocab",
+            _smoothing_with(right=lambda e, v: 1.0, others=lambda e, v: e),
+            "en el reparto sumas sobre todo el vocabulario, y ahí va un promedio: a cada token le "
+            "toca ε/vocab",
         ),
         Misconception(
             "wrong_sign",
-            lambda *inputs: -_label_smoothing(*inputs),
+            _smoothing_with(sign=1),
             "el signo está al revés: los logaritmos son negativos, y la pérdida debe ser positiva",
         ),
         Misconception(
             "swapped_weights",
-            lambda logits, targets, epsilon, pad_id: _label_smoothing(
-                logits, targets, 1 - epsilon, pad_id
-            ),
+            _smoothing_with(right=lambda e, v: e + (1 - e) / v, others=lambda e, v: (1 - e) / v),
             "los pesos están intercambiados: el token correcto lleva 1 − ε, y el reparto, ε",
         ),
         Misconception(
@@ -229,26 +220,24 @@ LABEL_SMOOTHING = Exercise(
         ),
         Misconception(
             "counts_padding",
-            lambda logits, targets, epsilon, pad_id: F.cross_entropy(
-                logits, targets, label_smoothing=epsilon
-            ),
+            _smoothing_with(gather=lambda rows, kept: rows.mean()),
             "el relleno también cuenta: quita sus filas antes de promediar",
         ),
         Misconception(
             "divides_by_everything",
-            _smoothing_reduced(lambda rows: rows.mean()),
+            _smoothing_with(gather=lambda rows, kept: (rows * kept).mean()),
             "anulas las filas de relleno, pero al promediar divides también por ellas: la pérdida "
-            "baja solo porque hay más relleno",
+            "se acercaría a cero solo porque hay más relleno",
         ),
         Misconception(
             "sums",
-            _smoothing_reduced(lambda rows: rows.sum()),
+            _smoothing_with(gather=lambda rows, kept: rows[kept].sum()),
             "sumas las filas en lugar de promediarlas: la pérdida, y con ella el paso, crecería "
             "con el tamaño del lote",
         ),
         Misconception(
             "log_of_mean",
-            _log_of_mean,
+            _smoothing_with(row=lambda weights, log_p: (weights * log_p.exp()).sum(-1).log()),
             "suavizas las predicciones y no las etiquetas: el promedio con la uniforme va fuera "
             "del logaritmo",
         ),
@@ -259,10 +248,6 @@ LABEL_SMOOTHING = Exercise(
 # 3 · Calentamiento
 
 
-def _warmup(step, d_model, warmup):
-    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
-
-
 def _warmup_cases(rng):
     cases = []
     for d_model, warmup in ((512, 4000), (64, 100)):
@@ -271,82 +256,97 @@ def _warmup_cases(rng):
     return cases
 
 
+@combinable
+def _warmup_with(
+    *,
+    count=lambda s: s,
+    scale=lambda d, w: d**-0.5,
+    falls=lambda s, w: s**-0.5,
+    rises=lambda s, w: s * w**-1.5,
+    choose=min,
+):
+    """Una recta que sube y una curva que baja: de las dos se elige, y el ancho da la escala."""
+
+    def implementation(step, d_model, warmup):
+        s = count(step)
+        return scale(d_model, warmup) * choose(falls(s, warmup), rises(s, warmup))
+
+    return implementation
+
+
 WARMUP = Exercise(
     name="translator.warmup",
     points=1,
-    reference=_warmup,
+    reference=_warmup_with(),
     cases=_warmup_cases,
     tolerance=1e-9,
     misconceptions=(
         Misconception(
             "maximum",
-            lambda s, d, w: d**-0.5 * max(s**-0.5, s * w**-1.5),
-            "tomas el mayor de los dos términos: la tasa empezaría altísima, bajaría hasta el paso "
-            "del calentamiento y después crecería sin fin",
+            _warmup_with(choose=max),
+            "tomas el mayor de los dos términos, y así la tasa acabaría creciendo sin fin",
         ),
         Misconception(
             "never_decays",
-            lambda s, d, w: d**-0.5 * s * w**-1.5,
+            _warmup_with(choose=lambda falling, rising: rising),
             "solo sube: falta el término que, después del calentamiento, baja como la raíz inversa",
         ),
         Misconception(
             "no_warmup",
-            lambda s, d, w: d**-0.5 * s**-0.5,
-            "solo baja, y el primer paso sería el mayor: falta el término lineal del "
-            "calentamiento, o nunca es el menor (revisa el signo de su exponente)",
+            _warmup_with(choose=lambda falling, rising: falling),
+            "al principio no sube: falta el término lineal del calentamiento, o nunca es el menor "
+            "(revisa el signo de su exponente)",
         ),
         Misconception(
             "no_width",
-            lambda s, d, w: min(s**-0.5, s * w**-1.5),
+            _warmup_with(scale=lambda d, w: 1.0),
             "falta el ancho: la tasa se multiplica por la raíz inversa de d_model",
         ),
         Misconception(
             "width_grows",
-            lambda s, d, w: d**0.5 * min(s**-0.5, s * w**-1.5),
+            _warmup_with(scale=lambda d, w: d**0.5),
             "la tasa crece con el ancho: revisa el signo del exponente de d_model",
         ),
         Misconception(
             "counts_from_zero",
-            lambda s, d, w: _warmup(s + 1, d, w),
+            _warmup_with(count=lambda s: s + 1),
             "el primer paso ya es el 1: no le sumes otro",
         ),
         Misconception(
             "exponents_without_parentheses",
-            lambda s, d, w: d**-1 / 2 * min(s**-1 / 2, s * w**-3 / 2),
+            _warmup_with(
+                scale=lambda d, w: d**-1 / 2,
+                falls=lambda s, w: s**-1 / 2,
+                rises=lambda s, w: s * w**-3 / 2,
+            ),
             "falta un paréntesis en los exponentes: en Python, x**-1/2 es (x**-1)/2",
         ),
         Misconception(
             "stays_at_the_top",
-            lambda s, d, w: (d * w) ** -0.5 * min(1, s / w),
-            "sube bien, pero se queda arriba: después del calentamiento baja como la raíz inversa "
-            "del paso",
+            _warmup_with(falls=lambda s, w: w**-0.5),
+            "la tasa no baja después del calentamiento: ahí debe ir como la raíz inversa del paso",
         ),
         Misconception(
             "peak_is_one",
-            lambda s, d, w: min(s / w, (w / s) ** 0.5),
-            "la forma es la correcta, pero la tasa llega a 1: en s = warmup debe valer "
-            "1/√(d_model·warmup)",
+            _warmup_with(scale=lambda d, w: w**0.5),
+            "la escala es la que lleva la curva a 1, y d_model no interviene: en s = warmup debe "
+            "valer 1/√(d_model·warmup)",
         ),
         Misconception(
             "adds_both",
-            lambda s, d, w: d**-0.5 * (s**-0.5 + s * w**-1.5),
+            _warmup_with(choose=operator.add),
             "sumas los dos términos; se toma el menor",
         ),
         Misconception(
             "wrong_slope",
-            lambda s, d, w: d**-0.5 * min(s**-0.5, s / w),
-            "los dos términos deben encontrarse en s = warmup; con tu pendiente se cruzan antes, y "
-            "la tasa máxima no depende del calentamiento como debe",
+            _warmup_with(rises=lambda s, w: s / w),
+            "los dos términos deben encontrarse en s = warmup, y con tu pendiente se cruzan antes",
         ),
     ),
 )
 
 
 # 4 · Penalización por longitud
-
-
-def _scores(log_probabilities, lengths, alpha):
-    return log_probabilities / ((5 + lengths) / 6) ** alpha
 
 
 def _scores_cases(rng):
@@ -357,72 +357,76 @@ def _scores_cases(rng):
     return [draw(5, 0.6), draw(3, 1.0), draw(4, 0.0), draw(4, 0.3)]
 
 
+@combinable
+def _scores_with(
+    *, score=lambda log_p: log_p, apply=operator.truediv, penalty=lambda n, a: ((5 + n) / 6) ** a
+):
+    """Qué se corrige, con qué penalización y cómo se aplica."""
+    return lambda log_p, n, a: apply(score(log_p), penalty(n, a))
+
+
 SCORES = Exercise(
     name="translator.length_penalty",
     points=1,
-    reference=_scores,
+    reference=_scores_with(),
     cases=_scores_cases,
     gradient=True,
     tolerance=1e-6,  # `lengths` es de enteros: su logaritmo, o una raíz, sale en float32
     misconceptions=(
         Misconception(
             "multiplies",
-            lambda log_p, n, a: log_p * ((5 + n) / 6) ** a,
-            "multiplicas en lugar de dividir: log P es negativo, y así las largas quedan todavía "
-            "peor",
+            _scores_with(apply=operator.mul),
+            "multiplicas por la penalización, y se divide: como log P es negativo, multiplicar "
+            "castiga todavía más a las largas",
         ),
         Misconception(
             "not_normalised",
-            lambda log_p, n, a: log_p,
-            "es log P sin corregir: las cortas ganan solo por serlo",
+            _scores_with(penalty=lambda n, a: 1.0),
+            "no corriges por la longitud: las cortas ganan solo por serlo",
         ),
         Misconception(
             "power_of_the_length",
-            lambda log_p, n, a: log_p / n**a,
-            "divides por n^α, que es la penalización de otras bibliotecas; esta suma 5 a la "
-            "longitud y divide por 6, para que con un token no cambie nada",
+            _scores_with(penalty=lambda n, a: n**a),
+            "tu penalización es n^α, la de otras bibliotecas; esta suma 5 a la longitud y divide "
+            "por 6, para que con un token no cambie nada",
         ),
         Misconception(
             "no_denominator",
-            lambda log_p, n, a: log_p / (5.0 + n) ** a,
+            _scores_with(penalty=lambda n, a: (5.0 + n) ** a),
             "falta el 6^α del denominador: con un solo token, lp debe valer 1",
         ),
         Misconception(
             "missing_parentheses",
-            lambda log_p, n, a: log_p / (5 + n) ** a / 6**a,
-            "divides también por 6^α: en a / b / c, c va con b en el divisor; el 6^α es del "
-            "denominador de lp, y faltan paréntesis",
+            _scores_with(penalty=lambda n, a: (5 + n) ** a * 6**a),
+            "el 6^α va con (5 + n)^α, y es su divisor: en a / b / c, c va con b en el divisor; "
+            "faltan paréntesis",
         ),
         Misconception(
             "mean_per_token",
-            lambda log_p, n, a: log_p / n,
-            "es la media por token: la penalización depende de α, y con α = 0 no corrige nada",
+            _scores_with(penalty=lambda n, a: n),
+            "usas la longitud misma, como en la media por token: la penalización depende de α, y "
+            "con α = 0 no corrige nada",
         ),
         Misconception(
             "wrong_constant",
-            lambda log_p, n, a: log_p / ((5.0 + n) ** a / 6),
+            _scores_with(penalty=lambda n, a: (5.0 + n) ** a / 6),
             "el 6 del denominador también lleva el exponente α",
         ),
         Misconception(
             "power_inside",
-            lambda log_p, n, a: log_p / ((5 + n**a) / 6),
+            _scores_with(penalty=lambda n, a: (5 + n**a) / 6),
             "el exponente α es de toda la suma 5 + n, no solo de n",
         ),
         Misconception(
             "probability",
-            lambda log_p, n, a: log_p.exp() / ((5 + n) / 6) ** a,
-            "divides la probabilidad; lo que se divide es su logaritmo",
+            _scores_with(score=torch.exp),
+            "corriges la probabilidad; lo que se corrige es su logaritmo",
         ),
     ),
 )
 
 
 # 5 · Un paso del haz
-
-
-def _beam_step(totals, log_p, beam_size):
-    best = (totals[:, None] + log_p).flatten().topk(beam_size)
-    return best.values, best.indices // log_p.shape[1], best.indices % log_p.shape[1]
 
 
 def _step_cases(rng):
@@ -442,85 +446,77 @@ def _step_cases(rng):
     return [draw(3, 8, 3), draw(1, 5, 4), draw(4, 6, 2), draw(2, 9, 5), last]
 
 
-def _flat_step(combine, divide=lambda i, hypotheses, vocab: (i // vocab, i % vocab)):
+@combinable
+def _step_with(
+    *,
+    extend=lambda totals, log_p: totals[:, None] + log_p,
+    pick=lambda extended, size: extended.flatten().topk(size),
+    divide=lambda i, hypotheses, vocab: (i // vocab, i % vocab),
+):
+    """Cuánto vale cada extensión, cuáles se eligen, y de qué padre y qué token es cada una."""
+
     def implementation(totals, log_p, beam_size):
-        combined = combine(totals, log_p)
-        best = combined.flatten().topk(beam_size)
-        return best.values, *divide(best.indices, *log_p.shape)
+        values, places = pick(extend(totals, log_p), beam_size)
+        return values, *divide(places, *log_p.shape)
 
     return implementation
 
 
-def _added(totals, log_p):
-    return totals[:, None] + log_p
-
-
-def _best_of_each(totals, log_p, beam_size):
-    values, tokens = (totals[:, None] + log_p).max(-1)
-    order = values.argsort(descending=True)[:beam_size]
-    return values[order], order, tokens[order]
-
-
-def _worst(totals, log_p, beam_size):
-    best = _added(totals, log_p).flatten().topk(beam_size, largest=False)
-    return best.values, best.indices // log_p.shape[1], best.indices % log_p.shape[1]
-
-
-def _only_the_first(totals, log_p, beam_size):
-    best = (totals[0] + log_p[0]).topk(beam_size)
-    return best.values, torch.zeros_like(best.indices), best.indices
+def _best_of_each(extended, size):
+    values, tokens = extended.max(-1)
+    order = values.argsort(descending=True)[:size]
+    return values[order], order * extended.shape[1] + tokens[order]
 
 
 BEAM_STEP = Exercise(
     name="translator.beam_step",
     points=2,
-    reference=_beam_step,
+    reference=_step_with(),
     cases=_step_cases,
     misconceptions=(
         Misconception(
             "forgets_the_past",
-            _flat_step(lambda totals, log_p: log_p),
+            _step_with(extend=lambda totals, log_p: log_p),
             "comparas solo el último token: la probabilidad de una extensión es la del camino "
             "entero, y a log_p hay que sumarle lo que traía su hipótesis",
         ),
         Misconception(
             "multiplies_logs",
-            _flat_step(lambda totals, log_p: totals[:, None] * log_p),
+            _step_with(extend=lambda totals, log_p: totals[:, None] * log_p),
             "multiplicas logaritmos: las probabilidades se multiplican, sus logaritmos se suman",
         ),
         Misconception(
             "adds_probabilities",
-            _flat_step(lambda totals, log_p: totals[:, None] + log_p.exp()),
+            _step_with(extend=lambda totals, log_p: totals[:, None] + log_p.exp()),
             "sumas una probabilidad a un logaritmo: deja log_p como está",
         ),
         Misconception(
             "one_per_hypothesis",
-            _best_of_each,
+            _step_with(pick=_best_of_each),
             "tomas la mejor extensión de cada hipótesis: dos buenas pueden venir de la misma, y "
             "entonces otra hipótesis no deja ninguna",
         ),
         Misconception(
             "only_the_best_hypothesis",
-            _only_the_first,
+            _step_with(pick=lambda extended, size: extended[0].topk(size)),
             "extiendes una sola hipótesis: deben competir las extensiones de todas",
         ),
         Misconception(
             "swapped_parent_and_token",
-            _flat_step(_added, lambda i, hypotheses, vocab: (i % vocab, i // vocab)),
+            _step_with(divide=lambda i, hypotheses, vocab: (i % vocab, i // vocab)),
             "el padre y el token están intercambiados: con las filas una detrás de otra, el "
             "cociente dice la fila y el resto la columna",
         ),
         Misconception(
             "divides_by_the_beam",
-            _flat_step(_added, lambda i, hypotheses, vocab: (i // hypotheses, i % hypotheses)),
+            _step_with(divide=lambda i, hypotheses, vocab: (i // hypotheses, i % hypotheses)),
             "cada hipótesis ocupa tantos lugares como tokens tiene el vocabulario: se divide por "
             "vocab, no por el número de hipótesis",
         ),
         Misconception(
             "the_worst",
-            _worst,
-            "te quedas con las menos probables: log P es negativo, y el mayor es el más cercano a "
-            "cero",
+            _step_with(pick=lambda extended, size: extended.flatten().topk(size, largest=False)),
+            "te quedas con los menores: log P es negativo, y el mayor es el más cercano a cero",
         ),
     ),
 )
@@ -529,137 +525,102 @@ BEAM_STEP = Exercise(
 # 6 · La búsqueda entera
 
 
-def _search(
-    log_p,
-    start,
-    end,
-    beam_size,
-    alpha,
-    max_length,
+def _likeliest(extended, size):
+    return sorted(extended, key=lambda e: -e[1])[:size]
+
+
+@combinable
+def _search_with(
     *,
-    divisor=lambda n, a: ((5 + n) / 6) ** a,
-    prune=lambda extended, size: sorted(extended, key=lambda e: -e[1])[:size],
+    prune=lambda extended, size, finished, end: _likeliest(extended, size),
     stays=lambda tokens, end: tokens[-1] != end,
-    stop=lambda finished, open_, size, score: False,
-    cut_too=False,
-    rank=None,
+    stop=lambda finished, open_, size, worth: False,
+    compete=lambda finished, open_: finished or open_,
+    length=len,
+    penalty=lambda n, a: ((5 + n) / 6) ** a,
+    rank=operator.truediv,
+    text=lambda tokens, start, end: tokens,
+    score=operator.truediv,
 ):
-    """La búsqueda en haz, con cada decisión separada para que un error pueda cambiarla."""
-    score = rank or (lambda e: e[1] / divisor(len(e[0]), alpha))
-    open_, finished = [([], 0.0)], []
-    for _ in range(max_length):
-        extended = [
-            ([*tokens, y], total + log_p[tokens[-1] if tokens else start, y].item())
-            for tokens, total in open_
-            for y in range(len(log_p))
-        ]
-        best = prune(extended, beam_size)
-        finished += [each for each in best if each[0][-1] == end]
-        open_ = [each for each in best if stays(each[0], end)]
-        if stop(finished, open_, beam_size, score):
-            break
-    candidates = finished + open_ if cut_too else finished or open_
-    tokens, total = max(candidates, key=score)
-    return tokens, total / divisor(len(tokens), alpha)
+    """La búsqueda en haz: qué hipótesis quedan, cuándo parar, cuál gana y qué se devuelve de ella.
+
+    Una hipótesis es la pareja de sus tokens y de su log P.
+    """
+
+    def implementation(log_p, start, end, beam_size, alpha, max_length):
+        def worth(hypothesis, by=rank):
+            tokens, total = hypothesis
+            return by(total, penalty(length(tokens), alpha))
+
+        open_, finished = [([], 0.0)], []
+        for _ in range(max_length):
+            extended = [
+                ([*tokens, y], total + log_p[tokens[-1] if tokens else start, y].item())
+                for tokens, total in open_
+                for y in range(len(log_p))
+            ]
+            best = prune(extended, beam_size, finished, end)
+            finished += [each for each in best if each[0][-1] == end]
+            open_ = [each for each in best if stays(each[0], end)]
+            if stop(finished, open_, beam_size, worth):
+                break
+        winner = max(compete(finished, open_), key=worth)
+        return text(winner[0], start, end), worth(winner, by=score)
+
+    return implementation
 
 
-def _beam_search(log_p, start, end, beam_size, alpha, max_length):
-    return _search(log_p, start, end, beam_size, alpha, max_length)
-
-
-def _searching(**change):
-    return lambda *inputs: _search(*inputs, **change)
-
-
-def _greedily(log_p, start, end, beam_size, alpha, max_length):
-    return _search(log_p, start, end, 1, alpha, max_length)
-
-
-def _some_finished(finished, open_, size, score):
+def _some_finished(finished, open_, size, worth):
     return bool(finished)
 
 
-def _enough_finished(finished, open_, size, score):
+def _enough_finished(finished, open_, size, worth):
     return len(finished) >= size
 
 
-def _finished_ahead(finished, open_, size, score):
+def _finished_ahead(finished, open_, size, worth):
     """La mejor terminada va por delante de las abiertas, con lo que llevan escrito."""
-    return bool(finished) and max(map(score, finished)) >= max(map(score, open_), default=-math.inf)
+    return bool(finished) and max(map(worth, finished)) >= max(map(worth, open_), default=-math.inf)
 
 
-def _finished_more_likely(finished, open_, size, score):
+def _finished_more_likely(finished, open_, size, worth):
     return _finished_ahead(finished, open_, size, lambda e: e[1])
 
 
-def _shrinking(log_p, start, end, beam_size, alpha, max_length):
-    """Cada hipótesis que termina deja un lugar menos en el haz, para siempre."""
-    finished = []
-
-    def prune(extended, size):
-        kept = sorted(extended, key=lambda e: -e[1])[: max(size - len(finished), 0)]
-        finished.extend(e for e in kept if e[0][-1] == end)
-        return kept
-
-    return _search(log_p, start, end, beam_size, alpha, max_length, prune=prune)
+def _shrinking(extended, size, finished, end):
+    """Cada hipótesis que terminó dejó un lugar menos en el haz, para siempre."""
+    return _likeliest(extended, max(size - len(finished), 0))
 
 
-def _best_from_each(extended, size):
+def _best_from_each(extended, size, finished, end):
     """Las `size` mejores de cada hipótesis: el haz crece sin freno."""
     parents = sorted({tuple(tokens[:-1]) for tokens, _ in extended})
     groups = [[e for e in extended if tuple(e[0][:-1]) == parent] for parent in parents]
-    return [e for group in groups for e in sorted(group, key=lambda e: -e[1])[:size]]
+    return [e for group in groups for e in _likeliest(group, size)]
 
 
-def _refilling(log_p, start, end, beam_size, alpha, max_length):
-    """Cuando una hipótesis termina, su lugar lo toma otra: siempre hay beam_size abiertas."""
-    spare = []
-
-    def prune(extended, size):
-        ranked = sorted(extended, key=lambda e: -e[1])
-        still = [e for e in ranked if e[0][-1] != end][:size]
-        spare[:] = [e for e in ranked[:size] if e[0][-1] == end]
-        return spare + still
-
-    return _search(log_p, start, end, beam_size, alpha, max_length, prune=prune)
-
-
-def _with_the_start(*inputs):
-    tokens, score = _beam_search(*inputs)
-    return [inputs[1], *tokens], score
-
-
-def _without_the_end(*inputs):
-    tokens, score = _beam_search(*inputs)
-    return [token for token in tokens if token != inputs[2]], score
-
-
-def _log_p_of_the_best(*inputs):
-    tokens, score = _beam_search(*inputs)
-    return tokens, score * ((5 + len(tokens)) / 6) ** inputs[4]
+def _refilling(extended, size, finished, end):
+    """Cuando una hipótesis termina, su lugar lo toma otra: siempre hay `size` abiertas."""
+    ended = [e for e in _likeliest(extended, size) if e[0][-1] == end]
+    return ended + _likeliest([e for e in extended if e[0][-1] != end], size)
 
 
 def _has_ties(*inputs):
     """Si en un paso empatan dos que importan: con las mismas transiciones en otro orden."""
     gaps = []
 
-    def prune(extended, size):
-        ranked = sorted(extended, key=lambda e: -e[1])[: size + 1]
+    def prune(extended, size, finished, end):
+        ranked = _likeliest(extended, size + 1)
         gaps.extend(better[1] - worse[1] for better, worse in pairwise(ranked))
         return ranked[:size]
 
-    _search(*inputs, prune=prune)
+    _search_with(prune=prune)(*inputs)
     return min(gaps) < 1e-9
 
 
-def _clear_choice(log_p, start, end, beam_size, alpha, max_length):
+def _clear_choice(*inputs):
     """Si gana la misma aunque la longitud se cuente con otra constante, de 0 a 6 en lugar de 5."""
-    short, long = (
-        _search(
-            log_p, start, end, beam_size, alpha, max_length, divisor=lambda n, a, c=c: (c + n) ** a
-        )
-        for c in (0, 6)
-    )
+    short, long = (_search_with(penalty=lambda n, a, c=c: (c + n) ** a)(*inputs) for c in (0, 6))
     return short[0] == long[0]
 
 
@@ -729,111 +690,106 @@ BEAM_SEARCH = Exercise(
     partial=(
         Part("la hipótesis elegida, donde gana con claridad", 1, cases=_clear_choice, item=0),
     ),
-    reference=_beam_search,
+    reference=_search_with(),
     cases=_search_cases,
     misconceptions=(
         Misconception(
             "greedy",
-            _greedily,
+            _search_with(prune=lambda extended, size, finished, end: _likeliest(extended, 1)),
             "es la decodificación voraz: en cada paso queda una sola hipótesis, y deben quedar "
             "beam_size",
         ),
         Misconception(
             "stops_at_the_first",
-            _searching(stop=_some_finished),
+            _search_with(stop=_some_finished),
             "paras en cuanto termina una: otra hipótesis, abierta todavía, puede acabar con mejor "
             "puntuación",
         ),
         Misconception(
             "stops_with_enough",
-            _searching(stop=_enough_finished),
+            _search_with(stop=_enough_finished),
             "paras en cuanto han terminado beam_size: una hipótesis que sigue abierta puede acabar "
             "con mejor puntuación que todas ellas",
         ),
         Misconception(
             "stops_when_ahead",
-            _searching(stop=_finished_ahead),
+            _search_with(stop=_finished_ahead),
             "paras cuando la mejor terminada supera a las abiertas con la longitud que llevan; al "
             "alargarse, su penalización divide por más, y una puede adelantarla todavía",
         ),
         Misconception(
             "stops_when_more_likely",
-            _searching(stop=_finished_more_likely),
+            _search_with(stop=_finished_more_likely),
             "paras cuando ninguna abierta tiene ya más log P que la mejor terminada; gana la de "
             "mejor puntuación, y una más larga puede tenerla con menos log P",
         ),
         Misconception(
             "shrinks_for_good",
-            _shrinking,
+            _search_with(prune=_shrinking),
             "le quitas al haz un lugar por cada hipótesis que termina: de las que siguen abiertas "
             "se eligen otra vez beam_size extensiones en cada paso",
         ),
         Misconception(
             "no_length_penalty",
-            _searching(divisor=lambda n, a: 1.0),
+            _search_with(penalty=lambda n, a: 1.0),
             "comparas log P sin dividirlo por la penalización: α no interviene",
         ),
         Misconception(
             "ranks_by_log_p",
-            _searching(rank=lambda e: e[1]),
-            "devuelves bien la puntuación, pero eliges por log P: gana la más probable, no la de "
-            "mejor puntuación",
+            _search_with(rank=lambda total, penalty: total),
+            "eliges por log P: gana la más probable, no la de mejor puntuación",
         ),
         Misconception(
             "continues_past_the_end",
-            _searching(stays=lambda tokens, end: True),
-            "las hipótesis que terminaron siguen en el haz: ocupan un lugar y se alargan más allá "
-            "del fin",
+            _search_with(stays=lambda tokens, end: True),
+            "las hipótesis que terminaron siguen en el haz, y se alargan más allá del fin",
         ),
         Misconception(
             "cut_ones_compete",
-            _searching(cut_too=True),
+            _search_with(compete=operator.add),
             "una hipótesis que el límite cortó compite con las terminadas: solo cuenta si no "
             "terminó ninguna",
         ),
         Misconception(
             "counts_the_start",
-            _searching(divisor=lambda n, a: ((5 + n + 1) / 6) ** a),
+            _search_with(length=lambda tokens: len(tokens) + 1),
             "la longitud cuenta un token de más: el de comienzo no lo escribe el modelo",
         ),
         Misconception(
             "does_not_count_the_end",
-            _searching(divisor=lambda n, a: ((5 + n - 1) / 6) ** a),
+            _search_with(length=lambda tokens: len(tokens) - 1),
             "la longitud cuenta un token de menos: el de fin también se escribe",
         ),
         Misconception(
             "power_of_the_length",
-            _searching(divisor=lambda n, a: n**a),
-            "divides por n^α: aquí la penalización es (5 + n)^α / 6^α",
+            _search_with(penalty=lambda n, a: n**a),
+            "tu penalización es n^α; aquí es (5 + n)^α / 6^α",
         ),
         Misconception(
             "refills",
-            _refilling,
+            _search_with(prune=_refilling),
             "cuando una hipótesis termina, otra ocupa su lugar (algunas bibliotecas lo hacen); "
             "aquí se eligen primero las beam_size mejores y después salen las que terminaron, así "
             "que el haz se encoge",
         ),
         Misconception(
             "with_the_start",
-            _with_the_start,
-            "la puntuación es la correcta, pero la lista lleva también start, que no lo escribió "
-            "el modelo",
+            _search_with(text=lambda tokens, start, end: [start, *tokens]),
+            "la lista lleva también start, que no lo escribió el modelo",
         ),
         Misconception(
             "without_the_end",
-            _without_the_end,
-            "la puntuación es la correcta, pero a la lista le falta el token de fin, que también "
-            "se escribió",
+            _search_with(text=lambda tokens, start, end: [y for y in tokens if y != end]),
+            "a la lista le falta el token de fin, que también se escribió",
         ),
         Misconception(
             "returns_log_p",
-            _log_p_of_the_best,
-            "eliges bien, pero devuelves log P: el segundo elemento es la puntuación, "
-            "log P / lp(n)",
+            _search_with(score=lambda total, penalty: total),
+            "devuelves log P: el segundo elemento es la puntuación, log P / lp(n)",
         ),
         Misconception(
             "never_prunes",
-            _searching(prune=_best_from_each),
+            _search_with(prune=_best_from_each),
             "te quedas con beam_size extensiones de cada hipótesis: el haz crece en cada paso; "
             "deben ser beam_size entre todas",
         ),
@@ -844,24 +800,6 @@ BEAM_SEARCH = Exercise(
 # 7 · Top-p
 
 
-def _shared_out(kept):
-    return kept / kept.sum(-1, keepdim=True)
-
-
-def _nucleus_keeping(keep, descending=True):
-    """Conserva lo que diga `keep(ordenadas, acumuladas, p)`, y reparte de nuevo."""
-
-    def implementation(probabilities, p):
-        ordered, order = probabilities.sort(dim=-1, descending=descending)
-        kept = ordered * keep(ordered, ordered.cumsum(-1), p)
-        return _shared_out(torch.zeros_like(ordered).scatter(-1, order, kept))
-
-    return implementation
-
-
-_nucleus = _nucleus_keeping(lambda ordered, gathered, p: gathered - ordered < p)
-
-
 def _nucleus_cases(rng):
     def draw(rows, vocab, p, spread):
         logits = spread * torch.randn(rows, vocab, generator=rng, dtype=torch.float64)
@@ -869,10 +807,10 @@ def _nucleus_cases(rng):
 
     shuffled = torch.tensor([0.10, 0.40, 0.04, 0.25, 0.06, 0.15], dtype=torch.float64)
     sharp = torch.tensor([0.02, 0.85, 0.01, 0.03, 0.05, 0.04], dtype=torch.float64)
-    # Potencias de dos: la suma llega a p exactamente, y con eso basta.
-    exact = torch.tensor([0.125, 0.5, 0.25, 0.125], dtype=torch.float64)
+    # Binarias exactas y sin empates: la suma de dos llega a p justo, y con eso basta.
+    exact = torch.tensor([0.09375, 0.5, 0.25, 0.15625], dtype=torch.float64)
     return [
-        (shuffled[torch.randperm(6, generator=rng)][None], 0.7),
+        (shuffled[torch.randperm(6, generator=rng)][None], 0.72),
         draw(3, 12, 0.9, 1.0),
         draw(2, 8, 0.5, 0.3),
         draw(4, 10, 0.35, 3.0),
@@ -881,111 +819,117 @@ def _nucleus_cases(rng):
     ]
 
 
-def _nucleus_not_renormalised(probabilities, p):
-    return probabilities * (_nucleus(probabilities, p) > 0)
+def _back(kept, order):
+    """Devuelve cada probabilidad al lugar de su token."""
+    return torch.zeros_like(kept).scatter(-1, order, kept)
 
 
-def _nucleus_sorted(probabilities, p):
-    return _nucleus(probabilities, p).sort(dim=-1, descending=True).values
+def _shared_out(kept, p):
+    return kept / kept.sum(-1, keepdim=True)
 
 
-def _nucleus_gathered_by_order(probabilities, p):
-    """Usa `order` como si fuera su propia inversa."""
-    ordered, order = probabilities.sort(dim=-1, descending=True)
-    kept = ordered * (ordered.cumsum(-1) - ordered < p)
-    return _shared_out(kept.gather(-1, order))
+@combinable
+def _nucleus_with(
+    *,
+    row=lambda probabilities: probabilities,
+    descending=True,
+    keep=lambda ordered, gathered, p: gathered - ordered < p,
+    back=_back,
+    share=_shared_out,
+):
+    """Qué es una distribución, en qué orden se reúne, qué queda, cómo vuelve y cómo se reparte."""
+
+    def implementation(probabilities, p):
+        ordered, order = row(probabilities).sort(dim=-1, descending=descending)
+        kept = ordered * keep(ordered, ordered.cumsum(-1), p)
+        return share(back(kept, order).view_as(probabilities), p)
+
+    return implementation
 
 
-def _nucleus_softmax(probabilities, p):
-    kept = _nucleus(probabilities, p) > 0
-    return torch.softmax(probabilities.masked_fill(~kept, -math.inf), -1)
+def _first_fraction(ordered, gathered, p):
+    vocab = ordered.shape[-1]
+    return torch.arange(vocab) < math.ceil(p * vocab)
 
 
-def _nucleus_count(probabilities, p):
-    best = probabilities.topk(math.ceil(p * probabilities.shape[-1]), dim=-1)
-    return _shared_out(torch.zeros_like(probabilities).scatter(-1, best.indices, best.values))
-
-
-def _nucleus_whole_batch(probabilities, p):
-    whole = probabilities.flatten() / len(probabilities)
-    return _shared_out(_nucleus(whole, p).view_as(probabilities))
+def _softmax_of_the_kept(kept, p):
+    return torch.softmax(kept.masked_fill(kept == 0, -math.inf), -1)
 
 
 NUCLEUS = Exercise(
     name="translator.top_p",
     points=2,
-    reference=_nucleus,
+    reference=_nucleus_with(),
     cases=_nucleus_cases,
     misconceptions=(
         Misconception(
             "drops_the_crossing",
-            _nucleus_keeping(lambda ordered, gathered, p: gathered <= p),
+            _nucleus_with(keep=lambda ordered, gathered, p: gathered <= p),
             "dejas fuera el token que cruza el umbral: lo que queda no llega a p, y si el primero "
             "ya lo pasa no queda nada",
         ),
         Misconception(
             "stops_before_reaching_p",
-            _nucleus_keeping(lambda ordered, gathered, p: gathered < p),
+            _nucleus_with(keep=lambda ordered, gathered, p: gathered < p),
             "solo entran los que, sumados, todavía no llegan a p: falta el token que cruza el "
             "umbral, y si el primero ya lo cruza no queda ninguno",
         ),
         Misconception(
             "goes_on_when_exact",
-            _nucleus_keeping(lambda ordered, gathered, p: gathered - ordered <= p),
+            _nucleus_with(keep=lambda ordered, gathered, p: gathered - ordered <= p),
             "cuando los de delante reúnen p exactamente, ya basta: el siguiente no entra",
         ),
         Misconception(
             "gathered_by_order",
-            _nucleus_gathered_by_order,
+            _nucleus_with(back=lambda kept, order: kept.gather(-1, order)),
             "el camino de vuelta no es order: dice qué token quedó en cada lugar, y hace falta lo "
             "contrario, en qué lugar quedó cada token",
         ),
         Misconception(
             "divides_by_p",
-            lambda probabilities, p: probabilities * (_nucleus(probabilities, p) > 0) / p,
-            "divides por p, y lo que reúne el conjunto suele ser algo más: divide por su suma",
+            _nucleus_with(share=lambda kept, p: kept / p),
+            "divides por p, y el conjunto no suele reunir justo p: divide por su suma",
         ),
         Misconception(
             "softmax_again",
-            _nucleus_softmax,
+            _nucleus_with(share=_softmax_of_the_kept),
             "aplicas una softmax a las probabilidades, y cambian sus proporciones: basta con "
             "dividirlas por su suma",
         ),
         Misconception(
             "not_renormalised",
-            _nucleus_not_renormalised,
-            "el conjunto es el correcto, pero sus probabilidades ya no suman 1: hay que volver a "
-            "dividirlas por su suma",
+            _nucleus_with(share=lambda kept, p: kept),
+            "las probabilidades que quedan ya no suman 1: hay que volver a dividirlas por su suma",
         ),
         Misconception(
             "stays_sorted",
-            _nucleus_sorted,
+            _nucleus_with(back=lambda kept, order: kept),
             "devuelves las probabilidades ordenadas: cada una debe volver al lugar de su token",
         ),
         Misconception(
             "ascending",
-            _nucleus_keeping(lambda ordered, gathered, p: gathered - ordered < p, descending=False),
+            _nucleus_with(descending=False),
             "ordenas de menor a mayor: te quedas con la cola, que es lo que se quería quitar",
         ),
         Misconception(
             "fraction_of_the_vocabulary",
-            _nucleus_count,
+            _nucleus_with(keep=_first_fraction),
             "tomas una fracción p de los tokens; p es una fracción de la probabilidad",
         ),
         Misconception(
             "threshold_on_each",
-            _nucleus_keeping(lambda ordered, gathered, p: ordered >= 1 - p),
+            _nucleus_with(keep=lambda ordered, gathered, p: ordered >= 1 - p),
             "comparas la probabilidad de cada token con un umbral; la que se compara con p es la "
             "reunida",
         ),
         Misconception(
             "whole_batch",
-            _nucleus_whole_batch,
+            _nucleus_with(row=lambda probabilities: probabilities.flatten() / len(probabilities)),
             "ordenas todo el lote junto: cada fila es una distribución, con su propio conjunto",
         ),
         Misconception(
             "one_too_many",
-            _nucleus_keeping(lambda ordered, gathered, p: gathered - ordered - ordered < p),
+            _nucleus_with(keep=lambda ordered, gathered, p: gathered - ordered - ordered < p),
             "el conjunto tiene tokens de más: entra el que cruza el umbral, y ninguno después",
         ),
     ),
@@ -993,10 +937,6 @@ NUCLEUS = Exercise(
 
 
 # 8 · Encuentra el error
-
-
-def _reorder(written, cache, parents, tokens):
-    return torch.cat((written[parents], tokens[:, None]), 1), cache[parents]
 
 
 def _reorder_cases(rng):
@@ -1011,19 +951,12 @@ def _reorder_cases(rng):
     return [draw(3, 4, 2, [2, 0, 1]), draw(3, 3, 4, [1, 1, 0]), draw(4, 2, 3, [3, 0, 0, 1])]
 
 
-def _reorder_with(text, memory):
-    def implementation(written, cache, parents, tokens):
-        return torch.cat((text(written, parents), tokens[:, None]), 1), memory(cache, parents)
-
-    return implementation
+def _by_parent(x, parents):
+    return x[parents]
 
 
 def _as_they_are(x, parents):
     return x
-
-
-def _by_parent(x, parents):
-    return x[parents]
 
 
 def _to_parent(x, parents):
@@ -1032,45 +965,55 @@ def _to_parent(x, parents):
     return moved
 
 
+@combinable
+def _reorder_with(*, text=_by_parent, memory=_by_parent, new=_as_they_are):
+    """Qué se reordena con los padres: el texto y la memoria, y no los tokens nuevos."""
+
+    def implementation(written, cache, parents, tokens):
+        last = new(tokens, parents)[:, None]
+        return torch.cat((text(written, parents), last), 1), memory(cache, parents)
+
+    return implementation
+
+
 REORDER = Exercise(
     name="translator.reorder_bug",
     points=1,
-    reference=_reorder,
+    reference=_reorder_with(),
     cases=_reorder_cases,
     misconceptions=(
         Misconception(
             "cache_stays",
-            _reorder_with(_by_parent, _as_they_are),
-            "el texto ya va con su padre; falta algo que también es de cada hipótesis, y el modelo "
-            "seguiría escribiendo con la memoria de otra",
+            _reorder_with(memory=_as_they_are),
+            "falta mover algo que también es de cada hipótesis: el modelo seguiría escribiendo con "
+            "la memoria de otra",
         ),
         Misconception(
             "text_stays",
-            _reorder_with(_as_they_are, _by_parent),
-            "reordenas la memoria y ahora es el texto el que se queda en su sitio",
+            _reorder_with(text=_as_they_are),
+            "el texto se queda en su sitio: lo ya escrito también es de cada hipótesis",
         ),
         Misconception(
             "nothing_moves",
-            _reorder_with(_as_they_are, _as_they_are),
-            "no reordenas nada: parents dice de qué lugar viene cada hipótesis nueva",
+            _reorder_with(text=_as_they_are, memory=_as_they_are),
+            "ni el texto ni la memoria se mueven: parents dice de qué lugar viene cada hipótesis "
+            "nueva",
         ),
         Misconception(
             "the_other_way",
-            _reorder_with(_to_parent, _to_parent),
+            _reorder_with(text=_to_parent, memory=_to_parent),
             "llevas cada fila al lugar de su padre, y es al revés: cada hipótesis nueva toma la "
             "fila de su padre",
         ),
         Misconception(
             "tokens_too",
-            lambda written, cache, parents, tokens: _reorder(
-                written, cache, parents, tokens[parents]
-            ),
-            "reordenas también los tokens nuevos, y ya vienen en el orden de las hipótesis nuevas",
+            _reorder_with(new=_by_parent),
+            "reordenas los tokens nuevos, que ya vienen en el orden de las hipótesis nuevas",
         ),
         Misconception(
             "cache_the_other_way",
-            _reorder_with(_by_parent, _to_parent),
-            "el texto está bien; la memoria se mueve en el sentido contrario",
+            _reorder_with(memory=_to_parent),
+            "la memoria se mueve en el sentido contrario: cada hipótesis nueva toma la de su padre",
         ),
     ),
 )
