@@ -72,37 +72,44 @@ def _join_cases(rng):
 
 
 @combinable
-def _join_with(fit=lambda a, b, room: _fit(a, b, room), assemble=_assembled):
-    """Otra manera de recortar las frases, o de armar la secuencia."""
+def _join_with(
+    *,
+    fit=_fit,
+    ids=lambda a, b, class_id, separator_id: [class_id, *a, separator_id, *b, separator_id],
+    segments=lambda n, m: [0] * (n + 2) + [1] * (m + 1),
+    finish=lambda sequence, max_length, separator_id: sequence,
+    after=lambda ids, segments: (ids, segments),
+):
+    """La secuencia por pasos: cómo se recortan las frases, las dos listas y qué se devuelve."""
 
     def implementation(first, second, class_id, separator_id, max_length):
-        return assemble(*fit(first, second, max_length - 3), class_id, separator_id)
+        a, b = fit(first, second, max_length - 3)
+        sequence = ids(a, b, class_id, separator_id), segments(len(a), len(b))
+        return after(*finish(sequence, max_length, separator_id))
 
     return implementation
 
 
-def _segments_of(share):
-    """Los mismos identificadores, con otros segmentos: `share(a, b)` da la lista."""
+def _whole(a, b, room):
+    return a, b
 
-    def assemble(a, b, class_id, separator_id):
-        return _assembled(a, b, class_id, separator_id)[0], share(len(a), len(b))
 
-    return _join_with(assemble=assemble)
+def _cut(sequence, max_length, separator_id):
+    return tuple(part[:max_length] for part in sequence)
+
+
+def _cut_and_closed(sequence, max_length, separator_id):
+    ids, segments = _cut(sequence, max_length, separator_id)
+    return [*ids[:-1], separator_id], segments
+
+
+def _padded(sequence, max_length, separator_id):
+    return tuple(part + [0] * (max_length - len(part)) for part in sequence)
 
 
 def _from_the_front(first, second, room):
     a, b = _fit(first[::-1], second[::-1], room)
     return a[::-1], b[::-1]
-
-
-def _whole_then_cut(first, second, class_id, separator_id, max_length):
-    both = _assembled(first, second, class_id, separator_id)
-    return tuple(part[:max_length] for part in both)
-
-
-def _cut_and_closed(first, second, class_id, separator_id, max_length):
-    ids, segments = _whole_then_cut(first, second, class_id, separator_id, max_length)
-    return [*ids[:-1], separator_id], segments
 
 
 def _half_if_needed(a, b, room):
@@ -160,33 +167,10 @@ def _both_yield_on_ties(first, second, room):
     return a, b
 
 
-def _padded(first, second, class_id, separator_id, max_length):
-    ids, segments = _join(first, second, class_id, separator_id, max_length)
-    missing = max_length - len(ids)
-    return ids + [0] * missing, segments + [0] * missing
-
-
-def _emptied(first, second, class_id, separator_id, max_length):
-    while len(first) + len(second) > max_length - 3:
+def _emptied(first, second, room):
+    while len(first) + len(second) > room:
         (first if len(first) > len(second) else second).pop()
-    return _assembled(first, second, class_id, separator_id)
-
-
-def _without_last_separator(a, b, class_id, separator_id):
-    return tuple(part[:-1] for part in _assembled(a, b, class_id, separator_id))
-
-
-def _without_class(a, b, class_id, separator_id):
-    return tuple(part[1:] for part in _assembled(a, b, class_id, separator_id))
-
-
-def _without_middle_separator(a, b, class_id, separator_id):
-    return [class_id, *a, *b, separator_id], [0] * (len(a) + 1) + [1] * (len(b) + 1)
-
-
-def _class_before_both(a, b, class_id, separator_id):
-    ids = [class_id, *a, separator_id, class_id, *b, separator_id]
-    return ids, [0] * (len(a) + 2) + [1] * (len(b) + 2)
+    return first, second
 
 
 def _first_yields_on_ties(first, second, room):
@@ -194,7 +178,7 @@ def _first_yields_on_ties(first, second, room):
 
 
 def _room_for(specials):
-    return _join_with(lambda a, b, room: _fit(a, b, room + 3 - specials))
+    return _join_with(fit=lambda a, b, room: _fit(a, b, room + 3 - specials))
 
 
 def _has_room(first, second, class_id, separator_id, max_length):
@@ -218,70 +202,70 @@ JOIN_PAIR = Exercise(
     misconceptions=(
         Misconception(
             "whole_then_cut",
-            _whole_then_cut,
-            "armas la secuencia y después la cortas por el final: si no cabe, se va el último "
-            "[SEP] y siempre paga la segunda frase. Recorta las frases antes de armarla",
+            _join_with(fit=_whole, finish=_cut),
+            "armas la secuencia y después la cortas por el final: si no cabe, siempre paga la "
+            "segunda frase, con lo que la cierra. Recorta las frases antes de armarla",
         ),
         Misconception(
             "cut_and_closed",
-            _cut_and_closed,
-            "cortas la secuencia ya armada y le pones un [SEP] al final: siempre paga la segunda "
-            "frase, aunque la larga sea la primera. Recorta antes de armar",
+            _join_with(fit=_whole, finish=_cut_and_closed),
+            "cortas la secuencia ya armada y pones un [SEP] en su último lugar: siempre paga la "
+            "segunda frase, aunque la larga sea la primera. Recorta antes de armar",
         ),
         Misconception(
             "not_cut",
-            _join_with(lambda a, b, room: (a, b)),
-            "falta recortar: si el par no cabe, la secuencia sale más larga que max_length",
+            _join_with(fit=_whole),
+            "falta recortar las frases cuando el par no cabe en max_length",
         ),
         Misconception(
             "only_the_second",
-            _join_with(_only_the_second),
+            _join_with(fit=_only_the_second),
             "siempre recortas la segunda frase, aunque la larga sea la primera",
         ),
         Misconception(
             "only_the_first",
-            _join_with(_only_the_first),
+            _join_with(fit=_only_the_first),
             "siempre recortas la primera frase, aunque la larga sea la segunda",
         ),
         Misconception(
             "half_for_each",
-            _join_with(lambda a, b, room: (a[: room // 2], b[: room // 2])),
+            _join_with(fit=lambda a, b, room: (a[: room // 2], b[: room // 2])),
             "a cada frase le das la mitad del lugar, y si una es corta se desperdicia el que le "
             "sobra",
         ),
         Misconception(
             "half_if_needed",
-            _join_with(_half_if_needed),
+            _join_with(fit=_half_if_needed),
             "cuando no caben, le das a cada frase la mitad del lugar, y si una es corta se "
             "desperdicia el que le sobra",
         ),
         Misconception(
             "half_and_the_rest",
-            _join_with(_half_and_the_rest),
+            _join_with(fit=_half_and_the_rest),
             "cuando no caben, partes el lugar por la mitad, y una frase corta no llena la suya: lo "
             "que le sobra es de la otra",
         ),
         Misconception(
             "in_proportion",
-            _join_with(_in_proportion),
+            _join_with(fit=_in_proportion),
             "repartes el lugar en proporción al largo de cada frase: la corta también pierde "
             "tokens, y no le toca mientras la otra sea más larga",
         ),
         Misconception(
             "first_yields_on_ties",
-            _join_with(_first_yields_on_ties),
-            "casi: cuando las dos frases miden lo mismo, el enunciado dice cuál cede",
+            _join_with(fit=_first_yields_on_ties),
+            "cuando las dos frases miden lo mismo, el enunciado dice cuál cede",
         ),
         Misconception(
             "both_yield_on_ties",
-            _join_with(_both_yield_on_ties),
-            "casi: cuando las dos frases miden lo mismo le quitas un token a cada una; cede una "
-            "sola, y después se vuelve a mirar si caben",
+            _join_with(fit=_both_yield_on_ties),
+            "cuando las dos frases miden lo mismo le quitas un token a cada una; cede una sola, "
+            "y después se vuelve a mirar si caben",
         ),
         Misconception(
             "shortest_yields",
             _join_with(
-                lambda a, b, room: _fit(
+                fit=lambda a, b, room: _fit(
                     a, b, room, lambda a, b: b if not a or 0 < len(b) <= len(a) else a
                 )
             ),
@@ -289,137 +273,145 @@ JOIN_PAIR = Exercise(
         ),
         Misconception(
             "longest_pays_all",
-            _join_with(_longest_pays_all),
+            _join_with(fit=_longest_pays_all),
             "la frase más larga pierde todo lo que sobra, aunque por el camino deje de ser la más "
             "larga: vuelve a mirar cuál es la larga después de quitar cada token",
         ),
         Misconception(
             "taking_turns",
-            _join_with(_taking_turns),
+            _join_with(fit=_taking_turns),
             "quitas un token de cada frase por turnos; cada token lo pierde la que en ese momento "
             "es más larga",
         ),
         Misconception(
             "only_one_token",
-            _join_with(_one_token_less),
+            _join_with(fit=_one_token_less),
             "quitas un solo token: hay que repetirlo mientras no quepan",
         ),
         Misconception(
             "from_the_front",
-            _join_with(_from_the_front),
+            _join_with(fit=_from_the_front),
             "quitas tokens del principio de las frases; se quitan del final",
         ),
         Misconception(
             "one_place_empty",
-            _join_with(lambda a, b, room: _fit(a, b, room - 1)),
+            _join_with(fit=lambda a, b, room: _fit(a, b, room - 1)),
             "recortas de más: la secuencia puede medir exactamente max_length",
         ),
         Misconception(
             "specials_not_counted",
             _room_for(0),
-            "la secuencia sale más larga que max_length: los tokens especiales también ocupan "
-            "lugar",
+            "recortas sin contar los tokens especiales, que también ocupan lugar",
         ),
         Misconception(
             "one_special_counted",
             _room_for(1),
-            "la secuencia sale más larga que max_length: apartas lugar para un solo token "
-            "especial; cuenta cuántos lleva un par",
+            "apartas lugar para un solo token especial; cuenta cuántos lleva un par",
         ),
         Misconception(
             "two_specials_counted",
             _room_for(2),
-            "la secuencia sale un token más larga que max_length: apartas lugar para dos tokens "
-            "especiales; cuenta cuántos lleva un par",
+            "apartas lugar para dos tokens especiales; cuenta cuántos lleva un par",
         ),
         Misconception(
             "without_last_separator",
-            _join_with(assemble=_without_last_separator),
+            _join_with(
+                ids=lambda a, b, c, s: [c, *a, s, *b], segments=lambda n, m: [0] * (n + 2) + [1] * m
+            ),
             "falta un [SEP]: también va detrás de la segunda frase",
         ),
         Misconception(
             "without_middle_separator",
-            _join_with(assemble=_without_middle_separator),
+            _join_with(
+                ids=lambda a, b, c, s: [c, *a, *b, s],
+                segments=lambda n, m: [0] * (n + 1) + [1] * (m + 1),
+            ),
             "falta el [SEP] que separa las dos frases: para el modelo serían una sola",
         ),
         Misconception(
             "without_class",
-            _join_with(assemble=_without_class),
+            _join_with(
+                ids=lambda a, b, c, s: [*a, s, *b, s],
+                segments=lambda n, m: [0] * (n + 1) + [1] * (m + 1),
+            ),
             "falta [CLS]: su vector es el que resumirá el par",
         ),
         Misconception(
             "class_before_both",
-            _join_with(assemble=_class_before_both),
+            _join_with(
+                ids=lambda a, b, c, s: [c, *a, s, c, *b, s],
+                segments=lambda n, m: [0] * (n + 2) + [1] * (m + 2),
+            ),
             "hay un solo [CLS], al principio de todo: el resumen es del par, no de cada frase",
         ),
         Misconception(
             "specials_swapped",
-            lambda a, b, c, s, n: _join(a, b, s, c, n),
+            _join_with(ids=lambda a, b, c, s: [s, *a, c, *b, c]),
             "los dos números especiales están intercambiados: se empieza por class_id, y "
             "separator_id cierra cada frase",
         ),
         Misconception(
             "separator_of_the_second",
-            _segments_of(lambda n, m: [0] * (n + 1) + [1] * (m + 2)),
+            _join_with(segments=lambda n, m: [0] * (n + 1) + [1] * (m + 2)),
             "los segmentos cambian un lugar antes: el primer [SEP] todavía es de la primera frase",
         ),
         Misconception(
             "class_apart",
-            _segments_of(lambda n, m: [0] * (n + 1) + [1] * (m + 1)),
+            _join_with(segments=lambda n, m: [0] * (n + 1) + [1] * (m + 1)),
             "falta un segmento: cada token tiene el suyo, también los especiales",
         ),
         Misconception(
             "only_words",
-            _segments_of(lambda n, m: [0] * n + [1] * m),
+            _join_with(segments=lambda n, m: [0] * n + [1] * m),
             "los tokens especiales también son de un segmento: las dos listas miden lo mismo",
         ),
         Misconception(
             "last_separator_of_the_first",
-            _segments_of(lambda n, m: [0] * (n + 2) + [1] * m + [0]),
+            _join_with(segments=lambda n, m: [0] * (n + 2) + [1] * m + [0]),
             "el último [SEP] cierra la segunda frase: es de su segmento",
         ),
         Misconception(
             "counted_from_one",
-            _segments_of(lambda n, m: [1] * (n + 2) + [2] * (m + 1)),
+            _join_with(segments=lambda n, m: [1] * (n + 2) + [2] * (m + 1)),
             "los segmentos se cuentan desde 0: la tabla tiene dos filas, la 0 y la 1",
         ),
         Misconception(
             "segments_swapped",
-            _segments_of(lambda n, m: [1] * (n + 2) + [0] * (m + 1)),
+            _join_with(segments=lambda n, m: [1] * (n + 2) + [0] * (m + 1)),
             "los segmentos están intercambiados: la primera frase es la del 0",
         ),
         Misconception(
             "one_segment",
-            _segments_of(lambda n, m: [0] * (n + m + 3)),
+            _join_with(segments=lambda n, m: [0] * (n + m + 3)),
             "todos los tokens son del segmento 0: así el modelo solo distingue las frases por el "
             "[SEP]",
         ),
         Misconception(
             "padded",
-            _padded,
+            _join_with(finish=_padded),
             "rellenas hasta max_length: aquí no se pide; el relleno se pone al formar el lote",
         ),
         Misconception(
             "only_ids",
-            lambda a, b, c, s, n: _join(a, b, c, s, n)[0],
+            _join_with(after=lambda ids, segments: ids),
             "devuelves solo los identificadores: faltan los segmentos",
         ),
         Misconception(
             "swapped",
-            lambda a, b, c, s, n: _join(a, b, c, s, n)[::-1],
+            _join_with(after=lambda ids, segments: (segments, ids)),
             "devuelves los segmentos delante: primero van los identificadores",
         ),
         Misconception(
             "list_of_pairs",
-            lambda a, b, c, s, n: list(zip(*_join(a, b, c, s, n), strict=True)),
+            _join_with(after=lambda *lists: list(zip(*lists, strict=False))),
             "devuelves un par por token; se piden dos listas, una de identificadores y otra de "
             "segmentos",
         ),
         Misconception(
             "empties_the_sentences",
-            _emptied,
-            "el resultado es correcto, pero recortas las listas que te dieron: quien llama "
-            "encuentra sus frases cortadas. Trabaja sobre copias",
+            _join_with(fit=_emptied),
+            "recortas las listas que te dieron: quien llama encuentra sus frases cortadas. "
+            "Trabaja sobre copias",
         ),
     ),
 )
@@ -446,23 +438,21 @@ def _embed_cases(rng):
 
 
 @combinable
-def _embed_with(combine=None, norm=F.layer_norm):
-    """Otra suma, o otra normalización; `combine` recibe los tres vectores de cada token."""
+def _embed_with(
+    *,
+    place=lambda tokens, segments, rows: torch.arange(tokens.shape[1]),
+    kind=lambda segments: segments,
+    combine=lambda norm, E, P, S: norm(E + P + S),
+    norm=F.layer_norm,
+):
+    """La incrustación por pasos: qué fila de cada tabla, cómo se juntan y cómo se normaliza."""
 
     def implementation(token_ids, segment_ids, E, P, S, gain, shift, eps):
-        parts = E[token_ids], P[: token_ids.shape[1]].expand(*token_ids.shape, -1), S[segment_ids]
-        x = sum(parts) if combine is None else combine(*parts)
-        return norm(x, x.shape[-1:], gain, shift, eps)
+        def normalised(x):
+            return norm(x, x.shape[-1:], gain, shift, eps)
 
-    return implementation
-
-
-def _sum_with(pick):
-    """Toma de otro lugar los vectores: `pick` da los tres que se suman."""
-
-    def implementation(token_ids, segment_ids, E, P, S, gain, shift, eps):
-        x = sum(pick(token_ids, segment_ids, E, P, S))
-        return F.layer_norm(x, x.shape[-1:], gain, shift, eps)
+        places = P[place(token_ids, segment_ids, len(P))].expand(*token_ids.shape, -1)
+        return combine(normalised, E[token_ids], places, S[kind(segment_ids)])
 
     return implementation
 
@@ -483,26 +473,10 @@ def _rms(x, shape, gain, shift, eps):
     return gain * x / (x.square().mean(-1, keepdim=True) + eps).sqrt() + shift
 
 
-def _norm_of_each(token_ids, segment_ids, E, P, S, gain, shift, eps):
-    parts = E[token_ids], P[: token_ids.shape[1]], S[segment_ids]
-    return sum(F.layer_norm(x, x.shape[-1:], gain, shift, eps) for x in parts)
-
-
-def _norm_of_the_tokens(token_ids, segment_ids, E, P, S, gain, shift, eps):
-    words = F.layer_norm(E[token_ids], E.shape[-1:], gain, shift, eps)
-    return words + P[: token_ids.shape[1]] + S[segment_ids]
-
-
-def _segments_after_the_norm(token_ids, segment_ids, E, P, S, gain, shift, eps):
-    x = E[token_ids] + P[: token_ids.shape[1]]
-    return F.layer_norm(x, x.shape[-1:], gain, shift, eps) + S[segment_ids]
-
-
-def _restarted(token_ids, segment_ids, E, P, S):
+def _restarted(tokens, segments, rows):
     """Las posiciones vuelven a empezar en la segunda frase."""
-    place = torch.arange(token_ids.shape[1]).expand_as(token_ids)
-    first_of_second = (segment_ids == 0).sum(-1, keepdim=True)
-    return E[token_ids], P[place - first_of_second * segment_ids], S[segment_ids]
+    first_of_second = (segments == 0).sum(-1, keepdim=True)
+    return torch.arange(tokens.shape[1]) - first_of_second * segments
 
 
 def _norm_mistakes(with_norm):
@@ -563,18 +537,18 @@ EMBEDDINGS = Exercise(
         ),
         Misconception(
             "norm_of_each",
-            _norm_of_each,
+            _embed_with(combine=lambda norm, E, P, S: norm(E) + norm(P) + norm(S)),
             "normalizas cada sumando por su lado; se normaliza una vez, la suma",
         ),
         Misconception(
             "norm_of_the_tokens",
-            _norm_of_the_tokens,
+            _embed_with(combine=lambda norm, E, P, S: norm(E) + P + S),
             "normalizas antes de sumar la posición y el segmento, que quedan diminutos a su lado: "
             "primero se suma",
         ),
         Misconception(
             "segments_after_the_norm",
-            _segments_after_the_norm,
+            _embed_with(combine=lambda norm, E, P, S: norm(E + P) + S),
             "sumas el segmento después de normalizar: entra en la suma, antes",
         ),
         *_norm_mistakes(_embed_with),
@@ -614,76 +588,78 @@ EMBEDDINGS = Exercise(
         ),
         Misconception(
             "scaled",
-            _embed_with(lambda E, P, S: E * math.sqrt(E.shape[-1]) + P + S),
+            _embed_with(combine=lambda norm, E, P, S: norm(E * math.sqrt(E.shape[-1]) + P + S)),
             "multiplicas la incrustación por √d, como el Transformer original; BERT no lo hace",
         ),
         Misconception(
             "averaged",
-            _embed_with(lambda E, P, S: (E + P + S) / 3),
-            "promedias los tres vectores en lugar de sumarlos: la normalización lo disimula casi "
-            "todo, salvo por ε",
+            _embed_with(combine=lambda norm, E, P, S: norm((E + P + S) / 3)),
+            "promedias los tres vectores en lugar de sumarlos: cada uno pesa la tercera parte "
+            "frente a ε",
         ),
         Misconception(
             "multiplied",
-            _embed_with(lambda E, P, S: E * P * S),
+            _embed_with(combine=lambda norm, E, P, S: norm(E * P * S)),
             "multiplicas los tres vectores; se suman",
         ),
         Misconception(
             "only_tokens",
-            _embed_with(lambda E, P, S: E),
+            _embed_with(combine=lambda norm, E, P, S: norm(E)),
             "faltan la posición y el segmento: cada token suma tres vectores",
         ),
         Misconception(
             "no_segments",
-            _embed_with(lambda E, P, S: E + P),
+            _embed_with(combine=lambda norm, E, P, S: norm(E + P)),
             "falta el vector del segmento",
         ),
         Misconception(
             "no_positions",
-            _embed_with(lambda E, P, S: E + S),
+            _embed_with(combine=lambda norm, E, P, S: norm(E + S)),
             "falta el vector de la posición: sin él, el orden de las palabras no cuenta",
         ),
         Misconception(
             "positions_from_one",
-            _sum_with(lambda t, s, E, P, S: (E[t], P[1 : t.shape[1] + 1], S[s])),
+            _embed_with(place=lambda tokens, segments, rows: 1 + torch.arange(tokens.shape[1])),
             "las posiciones empiezan en la fila 1: la primera es la 0",
         ),
         Misconception(
             "positions_restart",
-            _sum_with(_restarted),
+            _embed_with(place=_restarted),
             "las posiciones vuelven a empezar en la segunda frase: se cuentan de corrido en toda "
             "la secuencia",
         ),
         Misconception(
             "last_positions",
-            _sum_with(lambda t, s, E, P, S: (E[t], P[-t.shape[1] :], S[s])),
+            _embed_with(
+                place=lambda tokens, segments, rows: torch.arange(rows - tokens.shape[1], rows)
+            ),
             "tomas las últimas filas de la tabla de posiciones",
         ),
         Misconception(
             "positions_of_the_segment",
-            _sum_with(lambda t, s, E, P, S: (E[t], P[s], S[s])),
+            _embed_with(place=lambda tokens, segments, rows: segments),
             "buscas la posición con el número del segmento: la fila es el lugar del token en la "
             "secuencia",
         ),
         Misconception(
             "positions_of_the_token",
-            _sum_with(lambda t, s, E, P, S: (E[t], P[t], S[s])),
+            _embed_with(place=lambda tokens, segments, rows: tokens),
             "buscas la posición con el número del token: la fila es su lugar en la secuencia",
             raises=IndexError,
         ),
         Misconception(
             "first_position",
-            _sum_with(lambda t, s, E, P, S: (E[t], P[0], S[s])),
+            _embed_with(place=lambda tokens, segments, rows: 0),
             "a todos los tokens les sumas la misma posición",
         ),
         Misconception(
             "always_the_first_segment",
-            _sum_with(lambda t, s, E, P, S: (E[t], P[: t.shape[1]], S[0])),
+            _embed_with(kind=torch.zeros_like),
             "a todos los tokens les sumas el mismo segmento",
         ),
         Misconception(
             "segments_swapped",
-            _sum_with(lambda t, s, E, P, S: (E[t], P[: t.shape[1]], S[1 - s])),
+            _embed_with(kind=lambda segments: 1 - segments),
             "intercambias los dos segmentos: el 0 es la fila 0",
         ),
     ),
@@ -735,15 +711,15 @@ def _count_with(
     network=lambda d, d_ff: 2 * d * d_ff + d_ff + d,
     pooler=lambda d: d * d + d,
     extra=lambda V, d: 0,
-    blocks=lambda layers: layers,
+    total=lambda rest, block, layers: rest + layers * block,
 ):
     """La cuenta con una parte cambiada."""
 
     def implementation(V, d, layers, d_ff, T, S):
         attention = projections * (d * d + d * attention_bias)
         block = attention + network(d, d_ff) + norms * d
-        table = tables(V, T, S, d) + embedding_norm * d
-        return table + blocks(layers) * block + pooler(d) + extra(V, d)
+        rest = tables(V, T, S, d) + embedding_norm * d + pooler(d) + extra(V, d)
+        return total(rest, block, layers)
 
     return implementation
 
@@ -896,17 +872,17 @@ PARAMETERS = Exercise(
         ),
         Misconception(
             "one_block",
-            _count_with(blocks=lambda layers: 1),
+            _count_with(total=lambda rest, block, layers: rest + block),
             "cuentas un solo bloque: cada uno tiene los suyos",
         ),
         Misconception(
             "one_block_more",
-            _count_with(blocks=lambda layers: layers + 1),
+            _count_with(total=lambda rest, block, layers: rest + (layers + 1) * block),
             "cuentas un bloque de más: las incrustaciones no son uno",
         ),
         Misconception(
             "everything_in_each_block",
-            lambda V, d, layers, *rest: layers * _count_with()(V, d, 1, *rest),
+            _count_with(total=lambda rest, block, layers: layers * (rest + block)),
             "multiplicas por el número de bloques también las tablas y el resumen, y de eso hay "
             "uno solo",
         ),
@@ -994,9 +970,9 @@ def _choose_with(
     def implementation(token_ids, special_ids, pad_id, draw):
         ordinary = ~torch.isin(token_ids, torch.tensor(special_ids))
         chosen = []
-        for ids, numbers in zip(rows(token_ids), rows(draws(draw)), strict=True):
-            real = int((ids != pad_id).sum())
-            n = count(real, int((~torch.isin(ids, torch.tensor(special_ids))).sum()), len(ids))
+        by_row = (rows(x) for x in (token_ids, ordinary, draws(draw)))
+        for ids, words, numbers in zip(*by_row, strict=True):
+            n = count(int((ids != pad_id).sum()), int(words.sum()), len(ids))
             places = eligible(ids, special_ids, pad_id).nonzero().flatten()
             row = torch.zeros(len(ids), dtype=torch.bool)
             row[pick(numbers, places, n)] = True
