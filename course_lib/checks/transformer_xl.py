@@ -60,96 +60,65 @@ def _segments_cases(rng):
     ]
 
 
-def _segments_from(rows, cut=None):
-    """Otra manera de repartir la corriente en filas de entradas y respuestas."""
+def _shifted(stream, size, rows):
+    return rows(stream[:size]), rows(stream[1 : size + 1])
+
+
+def _cut(inputs, targets, length):
+    starts = range(0, targets.shape[1], length)
+    return [(inputs[:, s : s + length], targets[:, s : s + length]) for s in starts]
+
+
+@combinable
+def _segments_with(
+    *,
+    text=lambda stream, b: stream,
+    width=lambda n, b, L: (n - 1) // b,
+    rows=lambda flat, b, t: flat.view(b, t),
+    both=_shifted,
+    cut=_cut,
+    pair=lambda x, y: (x, y),
+    give=lambda pairs: pairs,
+):
+    """El reparto en pasos: `both` hace las filas, `cut` las corta y `pair` une cada segmento."""
 
     def implementation(stream, batch_size, length):
-        inputs, targets = rows(stream, batch_size)
-        pairs = zip(inputs.split(length, 1), targets.split(length, 1), strict=True)
-        return [pair if cut is None else cut(pair, length) for pair in pairs]
+        stream = text(stream, batch_size)
+        t = width(len(stream), batch_size, length)
+        inputs, targets = both(stream, batch_size * t, lambda flat: rows(flat, batch_size, t))
+        return give([pair(x, y) for x, y in cut(inputs, targets, length)])
 
     return implementation
 
 
-def _both(stream, batch_size):
-    t = (len(stream) - 1) // batch_size
-    inputs = stream[: batch_size * t].view(batch_size, t)
-    return inputs, stream[1 : batch_size * t + 1].view(batch_size, t)
+def _unguarded(n, b, L):
+    return n // b
 
 
-def _whole_rows(stream, batch_size):
-    t = len(stream) // batch_size
-    return stream[: batch_size * t].view(batch_size, t)
+def _whole_segments(n, b, L):
+    return (n - 1) // (b * L) * L
 
 
-def _inner_answers(stream, batch_size):
-    rows = _whole_rows(stream, batch_size)
-    return rows[:, :-1], rows[:, 1:]
+def _not_shifted(stream, size, rows):
+    return rows(stream[:size]), rows(stream[:size])
 
 
-def _unguarded(stream, batch_size):
-    t = len(stream) // batch_size
-    inputs = stream[: batch_size * t].view(batch_size, t)
-    return inputs, stream[1 : batch_size * t + 1].view(batch_size, t)
+def _rolled(stream, size, rows):
+    return rows(stream[:size]), rows(stream[:size]).roll(-1, 1)
 
 
-def _nothing_dropped(stream, batch_size):
-    return stream[:-1].view(batch_size, -1), stream[1:].view(batch_size, -1)
+def _inner(stream, size, rows):
+    return rows(stream[:size])[:, :-1], rows(stream[:size])[:, 1:]
 
 
-def _dropped_before_shifting(stream, batch_size):
-    return _both(stream[: len(stream) // batch_size * batch_size], batch_size)
+def _one_input_too_many(stream, size, rows):
+    inputs, targets = _shifted(stream, size, rows)
+    return torch.cat([inputs, targets[:, -1:]], dim=1), targets
 
 
-def _followed_by(first):
-    """Todo el texto entra; al último token le responde lo que diga `first(corriente)`."""
-
-    def rows(stream, batch_size):
-        answers = torch.cat([stream[1:], first(stream)])
-        return _whole_rows(stream, batch_size), _whole_rows(answers, batch_size)
-
-    return rows
-
-
-def _rows_of_whole_segments(stream, batch_size, length):
-    t = (len(stream) - 1) // (batch_size * length) * length
-    return _segments(stream[: batch_size * t + 1], batch_size, length)
-
-
-def _one_input_too_many(stream, batch_size, length):
-    t = (len(stream) - 1) // batch_size
-    rows = stream[: batch_size * t + 1].unfold(0, t + 1, t)
-    starts = range(0, t, length)
-    return [(rows[:, s : s + length], rows[:, s + 1 : s + length + 1]) for s in starts]
-
-
-def _rows_and_columns(stream, batch_size):
-    return tuple(x.reshape(x.shape[1], -1) for x in _both(stream, batch_size))
-
-
-def _split_rows(stream, batch_size, length):
-    inputs, targets = _both(stream, batch_size)
-    return list(zip(inputs.split(length), targets.split(length), strict=True))
-
-
-def _dealt(stream, batch_size):
-    t = (len(stream) - 1) // batch_size
-    inputs = stream[: batch_size * t].view(t, batch_size).T
-    return inputs, stream[1 : batch_size * t + 1].view(t, batch_size).T
-
-
-def _consecutive(stream, batch_size, length):
-    size = batch_size * length
-    starts = range(0, (len(stream) - 1) // size * size, size)
-    return [
-        tuple(stream[s + shift : s + shift + size].view(batch_size, length) for shift in (0, 1))
-        for s in starts
-    ]
-
-
-def _answers_in_the_segment(stream, batch_size, length):
-    pieces = _whole_rows(stream, batch_size).split(length, 1)
-    return [(piece[:, :-1], piece[:, 1:]) for piece in pieces]
+def _consecutive(inputs, targets, length):
+    shape = -1, len(inputs), length
+    return list(zip(inputs.reshape(shape), targets.reshape(shape), strict=True))
 
 
 SEGMENTS = Exercise(
@@ -161,129 +130,133 @@ SEGMENTS = Exercise(
     misconceptions=(
         Misconception(
             "consecutive_pieces",
-            _consecutive,
+            _segments_with(width=_whole_segments, cut=_consecutive),
             "las filas de un mismo segmento son trozos seguidos del texto, y así la fila i del "
             "siguiente no continúa la fila i de este: su memoria sería la de otro lugar. Parte "
             "primero el texto en filas largas y después corta las filas",
         ),
         Misconception(
             "dealt_like_cards",
-            _segments_from(_dealt),
+            _segments_with(rows=lambda flat, b, t: flat.view(t, b).T),
             "repartes los tokens como cartas, uno a cada fila: ninguna fila se puede leer. Cada "
             "una es un tramo seguido del texto",
         ),
         Misconception(
             "no_shift",
-            _segments_from(lambda s, b: (_both(s, b)[0],) * 2),
+            _segments_with(both=_not_shifted),
             "la entrada y la respuesta son lo mismo: en cada lugar se responde el token siguiente",
         ),
         Misconception(
             "swapped",
-            _segments_from(lambda s, b: _both(s, b)[::-1]),
-            "están intercambiadas: lo que entra va antes que su respuesta",
+            _segments_with(pair=lambda x, y: (y, x)),
+            "la entrada y la respuesta están intercambiadas: lo que entra va antes que su "
+            "respuesta",
         ),
         Misconception(
             "rolled",
-            _segments_from(lambda s, b: (_both(s, b)[0], _both(s, b)[0].roll(-1, 1))),
+            _segments_with(both=_rolled),
             "roll da la vuelta: el último token de cada fila respondería el primero de su misma "
             "fila, que en el texto no viene después",
         ),
         Misconception(
             "rolled_in_the_segment",
-            _segments_from(_both, lambda pair, length: (pair[0], pair[0].roll(-1, 1))),
+            _segments_with(pair=lambda x, y: (x, x.roll(-1, 1))),
             "roll da la vuelta dentro de cada segmento: su último token respondería el primero "
             "del mismo segmento, cuando el que sigue es el primero del próximo",
         ),
         Misconception(
             "answers_in_the_segment",
-            _answers_in_the_segment,
+            _segments_with(
+                width=_unguarded, both=_not_shifted, pair=lambda x, y: (x[:, :-1], y[:, 1:])
+            ),
             "cortas primero y desplazas después: el último token de cada segmento se queda sin "
             "responder. Su respuesta existe, es el primero del segmento siguiente",
         ),
         Misconception(
             "answers_in_the_row",
-            _segments_from(_inner_answers),
+            _segments_with(width=_unguarded, both=_inner),
             "el último token de cada fila se queda sin responder; su respuesta existe: es el "
             "primero de la fila siguiente del texto",
         ),
         Misconception(
             "no_room_for_the_last_answer",
-            _segments_from(_unguarded),
-            "funciona salvo cuando el largo del texto es múltiplo de las filas: entonces el último "
-            "token no tiene respuesta. ¿De cuántos tokens del texto se sabe cuál sigue?",
+            _segments_with(width=_unguarded),
+            "¿de cuántos tokens del texto se sabe cuál sigue? Cuando su largo es múltiplo de las "
+            "filas, el último no tiene respuesta",
             raises=RuntimeError,
         ),
         Misconception(
             "nothing_dropped",
-            _segments_from(_nothing_dropped),
-            "solo funciona cuando el texto se reparte justo: antes de formar las filas, descarta "
-            "del final los tokens que sobran",
+            _segments_with(
+                width=lambda n, b, L: -1, both=lambda s, size, rows: (rows(s[:-1]), rows(s[1:]))
+            ),
+            "no descartas los tokens que sobran cuando el texto no se reparte justo: quítalos "
+            "del final antes de formar las filas",
             raises=RuntimeError,
         ),
         Misconception(
             "dropped_before_shifting",
-            _segments_from(_dropped_before_shifting),
+            _segments_with(width=lambda n, b, L: (n // b * b - 1) // b),
             "recortas el texto a filas enteras y después apartas un token para la última "
             "respuesta, y cada fila pierde uno: apártalo primero",
         ),
         Misconception(
             "last_answer_rolled",
-            _segments_from(_followed_by(lambda stream: stream[:1])),
+            _segments_with(text=lambda s, b: torch.cat([s, s[:1]])),
             "roll da la vuelta al texto: cuando entra entero, el último token respondería el "
             "primero de todos. Solo puede entrar un token si se sabe cuál le sigue",
         ),
         Misconception(
             "last_answer_invented",
-            _segments_from(_followed_by(lambda stream: stream.new_zeros(1))),
+            _segments_with(text=lambda s, b: torch.cat([s, s.new_zeros(1)])),
             "inventas la respuesta del último token, un 0: si no se sabe cuál le sigue, no entra",
         ),
         Misconception(
             "drops_the_last_segment",
-            lambda s, b, length: [p for p in _segments(s, b, length) if p[0].shape[1] == length],
+            _segments_with(cut=lambda x, y, L: [p for p in _cut(x, y, L) if p[1].shape[1] == L]),
             "descartas el último segmento cuando sale más corto; aquí se conserva, corto",
         ),
         Misconception(
             "rows_of_whole_segments",
-            _rows_of_whole_segments,
+            _segments_with(width=_whole_segments),
             "haces las filas de segmentos enteros, y se pierde más texto del necesario: el último "
             "segmento puede ser más corto",
         ),
         Misconception(
             "one_input_too_many",
-            _one_input_too_many,
-            "cuando el último segmento es corto, su entrada mide uno más que su respuesta: el "
-            "último token de la fila solo se responde, no entra",
+            _segments_with(both=_one_input_too_many),
+            "las filas de entrada llevan un token de más, y se nota cuando el último segmento es "
+            "corto: el último de cada fila solo se responde, no entra",
         ),
         Misconception(
             "splits_the_rows",
-            _split_rows,
+            _segments_with(cut=lambda x, y, L: zip(x.split(L), y.split(L), strict=True)),
             "split() corta el eje 0 si no se le dice otro: repartes filas en lugar de cortarlas",
         ),
         Misconception(
             "rows_and_columns",
-            _segments_from(_rows_and_columns),
+            _segments_with(rows=lambda flat, b, t: flat.view(t, b)),
             "intercambias filas y columnas: son batch_size filas, no batch_size columnas",
         ),
         Misconception(
             "two_lists",
-            lambda s, b, length: list(zip(*_segments(s, b, length), strict=True)),
+            _segments_with(give=lambda pairs: list(zip(*pairs, strict=True))),
             "devuelves una lista de entradas y otra de respuestas; se pide una lista de pares, uno "
             "por segmento",
         ),
         Misconception(
             "only_inputs",
-            lambda s, b, length: [inputs for inputs, _ in _segments(s, b, length)],
+            _segments_with(give=lambda pairs: [inputs for inputs, _ in pairs]),
             "faltan las respuestas: cada elemento de la lista es un par (entrada, respuesta)",
         ),
         Misconception(
             "time_first",
-            _segments_from(_both, lambda pair, length: tuple(x.T for x in pair)),
-            "son los tokens correctos con el tiempo delante; en este curso el lote va primero: "
-            "[filas, tokens]",
+            _segments_with(give=lambda pairs: [(x.T, y.T) for x, y in pairs]),
+            "pones el tiempo delante; en este curso el lote va primero: [filas, tokens]",
         ),
         Misconception(
             "drops_the_beginning",
-            _segments_from(lambda s, b: _both(s[(len(s) - 1) % b :], b)),
+            _segments_with(text=lambda s, b: s[(len(s) - 1) % b :]),
             "descartas lo que sobra por el principio; se descarta por el final",
         ),
     ),
@@ -293,9 +266,12 @@ SEGMENTS = Exercise(
 # 2 · La memoria, con dos errores
 
 
+def _last(states, length):
+    return states[:, max(states.shape[1] - length, 0) :]
+
+
 def _update(states, memory, memory_length):
-    joined = torch.cat([memory, states], dim=1).detach()
-    return joined[:, max(joined.shape[1] - memory_length, 0) :]
+    return _last(torch.cat([memory, states], dim=1).detach(), memory_length)
 
 
 def _update_call(student, states, memory, memory_length):
@@ -320,48 +296,41 @@ def _update_cases(rng):
 
 
 @combinable
-def _update_with(join=lambda s, M: torch.cat([M, s], dim=1), keep=None):
-    """Otra manera de juntar, o de quedarse con una parte; siempre separada del grafo."""
+def _update_with(
+    *,
+    detach=lambda memory, states: (memory.detach(), states.detach()),
+    join=lambda memory, states, length: torch.cat([memory, states], dim=1),
+    rows=lambda joined: joined,
+    keep=_last,
+):
+    """Separar del grafo, juntar y quedarse con lo último; `rows` cambia qué fila recuerda qué."""
 
     def implementation(states, memory, memory_length):
-        joined = join(states, memory).detach()
-        if keep is not None:
-            return keep(joined, memory_length)
-        return joined[:, max(joined.shape[1] - memory_length, 0) :]
+        joined = join(*detach(memory, states), memory_length)
+        return keep(rows(joined), memory_length)
 
     return implementation
 
 
-def _attached(states, memory, memory_length):
-    joined = torch.cat([memory, states], dim=1)
-    return joined[:, max(joined.shape[1] - memory_length, 0) :]
+def _forgetting(memory, states, length):
+    return states
+
+
+def _first(joined, length):
+    return joined[:, :length]
+
+
+def _minus_zero(joined, length):
+    return joined[:, -length:]
+
+
+def _everything(joined, length):
+    return joined
 
 
 def _filled_with_zeros(joined, length):
     missing = max(length - joined.shape[1], 0)
-    padded = torch.nn.functional.pad(joined, (0, 0, missing, 0))
-    return padded[:, padded.shape[1] - length :]
-
-
-def _one_for_all(joined, length):
-    kept = joined[:, max(joined.shape[1] - length, 0) :]
-    return kept[:1].expand_as(kept)
-
-
-def _from_the_whole_batch(joined, length):
-    flat = joined.flatten(0, 1)
-    kept = flat[max(len(flat) - length, 0) :]
-    return kept.expand(len(joined), -1, -1)
-
-
-def _joined_over(dim):
-    """Une por otro eje, y corta igual."""
-
-    def implementation(states, memory, memory_length):
-        joined = torch.cat([memory, states], dim=dim).detach()
-        return joined[:, max(joined.shape[1] - memory_length, 0) :]
-
-    return implementation
+    return _last(torch.nn.functional.pad(joined, (0, 0, missing, 0)), length)
 
 
 UPDATE_MEMORY = Exercise(
@@ -374,33 +343,33 @@ UPDATE_MEMORY = Exercise(
     misconceptions=(
         Misconception(
             "keeps_the_first",
-            _update_with(keep=lambda joined, length: joined[:, :length]),
-            "conservas los primeros estados: cuando la memoria se llena, ya no entra nada nuevo. "
-            "Interesan los últimos (y mira también el tamaño del grafo)",
+            _update_with(keep=_first),
+            "conservas los primeros estados, que en el orden del texto son los más antiguos: "
+            "interesan los últimos (y mira también el tamaño del grafo)",
         ),
         Misconception(
             "not_detached",
-            _attached,
-            "lo que guardas es correcto, pero sigue unido al grafo: el gradiente volvería por "
-            "todos los segmentos anteriores, y cada uno ocuparía más que el anterior",
+            _update_with(detach=lambda memory, states: (memory, states)),
+            "lo que guardas sigue unido al grafo: el gradiente volvería por todos los segmentos "
+            "anteriores, y cada uno ocuparía más que el anterior",
         ),
         Misconception(
             "detaches_only_the_states",
-            lambda states, memory, length: _attached(states.detach(), memory, length),
+            _update_with(detach=lambda memory, states: (memory, states.detach())),
             "separas del grafo los estados nuevos, pero no la memoria que llega: separa el "
             "resultado entero",
         ),
         Misconception(
             "detaches_only_the_memory",
-            lambda states, memory, length: _attached(states, memory.detach(), length),
+            _update_with(detach=lambda memory, states: (memory.detach(), states)),
             "separas del grafo la memoria vieja, pero no los estados nuevos, que mañana serán "
             "memoria: separa el resultado entero",
         ),
         Misconception(
             "minus_zero",
-            _update_with(keep=lambda joined, length: joined[:, -length:]),
-            "casi: con memory_length = 0 el corte [-0:] es [0:], y lo conserva todo. Cuenta desde "
-            "el principio cuántos sobran",
+            _update_with(keep=_minus_zero),
+            "con memory_length = 0 el corte [-0:] es [0:], y lo conserva todo. Cuenta desde el "
+            "principio cuántos sobran",
         ),
         Misconception(
             "negative_start",
@@ -410,13 +379,13 @@ UPDATE_MEMORY = Exercise(
         ),
         Misconception(
             "forgets_the_memory",
-            _update_with(join=lambda s, M: s),
+            _update_with(join=_forgetting),
             "guardas solo los estados nuevos: si la memoria es más larga que el segmento, también "
             "caben los anteriores",
         ),
         Misconception(
             "forgets_the_memory_and_zero",
-            _update_with(join=lambda s, M: s, keep=lambda joined, length: joined[:, -length:]),
+            _update_with(join=_forgetting, keep=_minus_zero),
             "guardas solo los estados nuevos, y también caben los anteriores si la memoria es más "
             "larga que el segmento. Además, con memory_length = 0 el corte [-0:] lo conserva todo",
         ),
@@ -440,20 +409,21 @@ UPDATE_MEMORY = Exercise(
         ),
         Misconception(
             "never_cut",
-            _update_with(keep=lambda joined, length: joined),
-            "nunca olvidas: la memoria crece sin fin. Quédate con los últimos memory_length",
+            _update_with(keep=_everything),
+            "falta cortar: la memoria se queda con los últimos memory_length estados",
         ),
         Misconception(
             "states_first",
-            _update_with(join=lambda s, M: torch.cat([s, M], dim=1)),
+            _update_with(join=lambda memory, states, length: torch.cat([states, memory], dim=1)),
             "pones lo nuevo delante de lo viejo: la memoria va en el orden del texto, con lo más "
             "reciente al final",
         ),
         Misconception(
             "cuts_before_joining",
-            lambda states, memory, length: torch.cat(
-                [memory[:, max(memory.shape[1] - length, 0) :], states], dim=1
-            ).detach(),
+            _update_with(
+                join=lambda memory, states, length: torch.cat([_last(memory, length), states], 1),
+                keep=_everything,
+            ),
             "recortas antes de juntar, y con los estados nuevos la memoria vuelve a pasarse de "
             "largo: junta primero",
         ),
@@ -465,31 +435,31 @@ UPDATE_MEMORY = Exercise(
         ),
         Misconception(
             "one_for_the_batch",
-            _update_with(keep=_one_for_all),
+            _update_with(rows=lambda joined: joined[:1].expand_as(joined)),
             "todas las filas reciben la memoria de la primera: cada fila es otro texto, y recuerda "
             "el suyo",
         ),
         Misconception(
             "whole_batch_in_one",
-            _update_with(keep=_from_the_whole_batch),
+            _update_with(rows=lambda joined: joined.flatten(0, 1).expand(len(joined), -1, -1)),
             "juntas las filas del lote en una sola memoria: cada fila es otro texto, y recuerda "
             "el suyo",
         ),
         Misconception(
             "joined_over_the_batch",
-            _joined_over(0),
+            _update_with(join=lambda memory, states, length: torch.cat([memory, states], dim=0)),
             "unes por el eje 0, el del lote: las posiciones son el eje 1",
             raises=RuntimeError,
         ),
         Misconception(
             "joined_over_the_width",
-            _joined_over(2),
+            _update_with(join=lambda memory, states, length: torch.cat([memory, states], dim=2)),
             "unes por el último eje, el ancho: las posiciones son el eje 1",
             raises=RuntimeError,
         ),
         Misconception(
             "detaches_in_place",
-            lambda states, memory, length: _update(states.detach_(), memory.detach_(), length),
+            _update_with(detach=lambda memory, states: (memory.detach_(), states.detach_())),
             "detach_(), con guion bajo, separa también los estados de quien llama, y la capa "
             "siguiente se quedaría sin gradiente: detach() da otro tensor",
         ),
@@ -529,19 +499,30 @@ def _first_seen_cases(rng):
     return [*cases, (_integer(rng, 5, 9), 4, 5, 3)]
 
 
-def _stepping(step, layers=0):
-    """Otra manera de retroceder en cada capa; al final, nunca antes del comienzo."""
+@combinable
+def _first_seen_with(
+    *,
+    begin=lambda p, L: p,
+    layers=lambda N: N,
+    start=lambda p, m, L: p // L * L,
+    back=lambda m, L: m,
+    clamp=lambda p: max(p, 0),
+    answer=lambda first, p: first,
+):
+    """En cada capa, al comienzo del segmento y desde ahí atrás; al final, nunca antes del texto."""
 
     def implementation(position, num_layers, memory_length, segment_length):
-        for _ in range(num_layers + layers):
-            position = step(position, memory_length, segment_length)
-        return max(position, 0)
+        first = begin(position, segment_length)
+        for _ in range(layers(num_layers)):
+            first = start(first, memory_length, segment_length)
+            first -= back(memory_length, segment_length)
+        return answer(clamp(first), position)
 
     return implementation
 
 
-def _one_layer(p, m, L):
-    return p // L * L - m
+def _stays(p, m, L):
+    return p
 
 
 FIRST_SEEN = Exercise(
@@ -553,92 +534,86 @@ FIRST_SEEN = Exercise(
     misconceptions=(
         Misconception(
             "layers_times_memory",
-            _stepping(lambda p, m, L: p - m),
-            "cuentas m posiciones por capa desde la propia posición; la memoria empieza antes del "
-            "segmento, así que primero hay que ir a su comienzo",
+            _first_seen_with(start=_stays),
+            "no vas al comienzo del segmento: la memoria empieza antes de él, así que se cuenta "
+            "desde ahí",
         ),
         Misconception(
             "only_the_first_start",
-            lambda p, N, m, L: max(p // L * L - N * m, 0),
+            _first_seen_with(begin=lambda p, L: p // L * L, start=_stays),
             "vas al comienzo del segmento una sola vez; cada estado recordado se calculó en su "
             "propio segmento, y también vio desde el comienzo de este, y su memoria",
         ),
         Misconception(
             "one_layer_only",
-            lambda p, N, m, L: max(p // L * L - m, 0),
-            "eso es lo que ve una sola capa; los estados de la memoria ya habían visto lo anterior "
-            "a ellos, y con cada capa se llega más atrás",
+            _first_seen_with(layers=lambda N: 1),
+            "cuentas una sola capa; los estados de la memoria ya habían visto lo anterior a "
+            "ellos, y con cada capa se llega más atrás",
         ),
         Misconception(
             "layers_times_segments",
-            lambda p, N, m, L: max((p // L - N) * L, 0),
+            _first_seen_with(back=lambda m, L: L),
             "retrocedes un segmento por capa: eso es así solo si la memoria mide lo que un "
             "segmento",
         ),
         Misconception(
             "memory_and_segment",
-            _stepping(lambda p, m, L: p - m - L),
+            _first_seen_with(start=_stays, back=lambda m, L: m + L),
             "retrocedes por capa la memoria y un segmento entero; del suyo solo se ve desde el "
             "comienzo, que puede estar más cerca",
         ),
         Misconception(
             "no_memory",
-            lambda p, N, m, L: p // L * L,
-            "ese es el comienzo de su segmento: sin memoria no se vería más, pero aquí la hay",
+            _first_seen_with(back=lambda m, L: 0),
+            "no cuentas la memoria: sin ella no se vería más que su segmento, pero aquí la hay",
         ),
         Misconception(
             "before_the_beginning",
-            lambda p, N, m, L: _iterate(_one_layer, p, N, m, L),
+            _first_seen_with(clamp=lambda p: p),
             "llegas antes del comienzo del texto: la primera posición es la 0",
         ),
         Misconception(
             "one_layer_more",
-            _stepping(_one_layer, layers=1),
+            _first_seen_with(layers=lambda N: N + 1),
             "retrocedes una capa de más",
         ),
         Misconception(
             "one_layer_less",
-            _stepping(_one_layer, layers=-1),
+            _first_seen_with(layers=lambda N: N - 1),
             "retrocedes una capa de menos: la primera también tiene memoria, la de las "
             "incrustaciones",
         ),
         Misconception(
             "memory_of_whole_segments",
-            _stepping(lambda p, m, L: p // L * L - -(-m // L) * L),
+            _first_seen_with(back=lambda m, L: -(-m // L) * L),
             "redondeas la memoria a segmentos enteros; si m no es múltiplo de L, lo primero que se "
             "ve está en medio de un segmento",
         ),
         Misconception(
             "one_short_in_each_layer",
-            _stepping(lambda p, m, L: p // L * L - m + 1),
+            _first_seen_with(back=lambda m, L: m - 1),
             "te quedas corto de una en cada capa: las m posiciones anteriores a c son c − m, …, "
             "c − 1, y la primera es c − m",
         ),
         Misconception(
             "memory_first",
-            _stepping(lambda p, m, L: (p - m) // L * L),
+            _first_seen_with(start=lambda p, m, L: (p - m) // L * L, back=lambda m, L: 0),
             "vas atrás m posiciones y después al comienzo de ese segmento; es al revés: primero el "
             "comienzo del segmento, y desde ahí la memoria",
         ),
         Misconception(
             "how_many",
-            lambda p, N, m, L: p - _first_seen(p, N, m, L),
+            _first_seen_with(answer=lambda first, p: p - first),
             "das cuántas posiciones hacia atrás; se pide cuál es la primera",
         ),
         Misconception(
             "not_included",
-            lambda p, N, m, L: _first_seen(p, N, m, L) - 1,
-            "te pasas de una: con memoria m se ven las m posiciones anteriores al segmento, y la "
-            "primera de ellas está m lugares antes de su comienzo",
+            _first_seen_with(answer=lambda first, p: first - 1),
+            "al final te pasas de una: con memoria m se ven las m posiciones anteriores al "
+            "segmento, y la primera de ellas está m lugares antes de su comienzo",
         ),
     ),
 )
-
-
-def _iterate(step, position, num_layers, memory_length, segment_length):
-    for _ in range(num_layers):
-        position = step(position, memory_length, segment_length)
-    return position
 
 
 # 4 · La máscara, con memoria delante
@@ -657,13 +632,23 @@ def _visible_cases(rng):
     return [(4, 3), (5, 0), (1, 4), (2, 5), (3, 3), (_integer(rng, 3, 6), _integer(rng, 1, 6))]
 
 
-def _band(t, m):
-    """Las m + 1 últimas para cada consulta."""
-    return _visible(t, m) & torch.ones(t, m + t, dtype=torch.bool).triu()
+@combinable
+def _visible_with(
+    *,
+    rows=lambda t, m: t,
+    diagonal=lambda t, m: m,
+    triangle=torch.tril,
+    columns=lambda visible, m: visible,
+    turn=lambda visible: visible,
+    kind=lambda visible: visible,
+):
+    """Un triángulo corrido; `columns` cambia lo que se ve de la memoria, y `kind`, el tipo."""
 
+    def implementation(t, m):
+        ones = torch.ones(rows(t, m), m + t, dtype=torch.bool)
+        return kind(turn(columns(triangle(ones, diagonal(t, m)), m)))
 
-def _ones(t, m):
-    return torch.ones(t, m + t, dtype=torch.bool)
+    return implementation
 
 
 MASK = Exercise(
@@ -676,99 +661,105 @@ MASK = Exercise(
     misconceptions=(
         Misconception(
             "not_moved",
-            lambda t, m: _ones(t, m).tril(),
+            _visible_with(diagonal=lambda t, m: 0),
             "el triángulo empieza en la primera columna, que ahora es memoria: la primera consulta "
             "está en la columna m, y ve toda la memoria y a sí misma",
         ),
         Misconception(
             "only_the_segment",
-            lambda t, m: causal_mask(t),
-            "es la máscara del segmento solo: faltan las columnas de la memoria, que van delante",
+            _visible_with(columns=lambda visible, m: visible[:, m:]),
+            "faltan las columnas de la memoria, que van delante de las del segmento",
         ),
         Misconception(
             "memory_hidden",
-            lambda t, m: _visible(t, m) & (torch.arange(m + t) >= m),
+            _visible_with(
+                columns=lambda visible, m: visible & (torch.arange(visible.shape[1]) >= m)
+            ),
             "ocultas la memoria: es pasado, y todas las consultas la ven entera",
         ),
         Misconception(
             "memory_behind",
-            lambda t, m: torch.cat([causal_mask(t), torch.ones(t, m, dtype=torch.bool)], dim=1),
+            _visible_with(columns=lambda visible, m: visible.roll(-m, 1)),
             "pusiste la memoria detrás del segmento; las claves van en el orden del texto, y la "
             "memoria es lo de antes",
         ),
         Misconception(
             "square",
-            lambda t, m: causal_mask(m + t),
+            _visible_with(rows=lambda t, m: m + t, diagonal=lambda t, m: 0),
             "hay una fila por cada posición de la memoria: esta solo responde. Pregunta el "
             "segmento, t filas",
         ),
         Misconception(
             "transposed",
-            lambda t, m: _visible(t, m).T,
+            _visible_with(turn=lambda visible: visible.T),
             "está transpuesta: una fila por consulta y una columna por clave",
         ),
         Misconception(
             "inverted",
-            lambda t, m: ~_visible(t, m),
+            _visible_with(turn=lambda visible: ~visible),
             "está al revés: en este curso True marca lo visible",
         ),
         Misconception(
             "diagonal_hidden",
-            lambda t, m: _ones(t, m).tril(m - 1),
-            "cada posición se oculta a sí misma: te falta una diagonal",
+            _visible_with(diagonal=lambda t, m: m - 1),
+            "corres la diagonal un lugar de menos: cada posición debe verse a sí misma",
         ),
         Misconception(
             "one_too_many",
-            lambda t, m: _ones(t, m).tril(m + 1),
-            "cada posición ve también la que le sigue: te sobra una diagonal",
+            _visible_with(diagonal=lambda t, m: m + 1),
+            "corres la diagonal un lugar de más: ninguna posición ve la que le sigue",
         ),
         Misconception(
             "moved_by_the_length",
-            lambda t, m: _ones(t, m).tril(t),
+            _visible_with(diagonal=lambda t, m: t),
             "corres la diagonal tantos lugares como posiciones tiene el segmento; son las que "
             "tiene la memoria",
         ),
         Misconception(
             "moved_the_other_way",
-            lambda t, m: _ones(t, m).tril(-m),
-            "corres la diagonal hacia el lado contrario, y se ve de menos: con la memoria delante "
-            "se ve más",
+            _visible_with(diagonal=lambda t, m: -m),
+            "corres la diagonal hacia el lado contrario: con la memoria delante se ve más, no "
+            "menos",
         ),
         Misconception(
             "segment_reversed",
-            lambda t, m: torch.cat([torch.ones(t, m).bool(), causal_mask(t).T], dim=1),
-            "la memoria se ve entera; dentro del segmento, el triángulo es el contrario: cada "
-            "posición ve su futuro y no su pasado",
+            _visible_with(
+                triangle=lambda ones, k: ones.triu(k) | (torch.arange(ones.shape[1]) < k)
+            ),
+            "dentro del segmento, el triángulo es el contrario: deja ver el futuro y no el pasado",
         ),
         Misconception(
             "everything",
-            _ones,
-            "no ocultas nada: dentro del segmento sigue habiendo futuro",
+            _visible_with(triangle=lambda ones, k: ones),
+            "falta el triángulo: dentro del segmento sigue habiendo futuro",
         ),
         Misconception(
             "only_the_future",
-            lambda t, m: _ones(t, m).triu(m),
+            _visible_with(triangle=torch.triu),
             "usaste el triángulo contrario: cada posición ve su futuro y no su pasado",
         ),
         Misconception(
             "same_length",
-            _band,
-            "cada posición ve solo sus m anteriores: así se evalúa a veces, para que todas tengan "
-            "el mismo contexto, pero aquí todo el segmento ve la memoria entera",
+            _visible_with(columns=lambda visible, m: visible.triu()),
+            "a cada posición le quitas lo más antiguo de la memoria, todo menos sus m "
+            "anteriores: así se evalúa a veces, para que todas tengan el mismo contexto, pero "
+            "aquí todo el segmento ve la memoria entera",
         ),
         Misconception(
             "additive",
-            lambda t, m: torch.zeros(t, m + t).masked_fill(~_visible(t, m), -math.inf),
+            _visible_with(
+                kind=lambda visible: torch.zeros(visible.shape).masked_fill(~visible, -math.inf)
+            ),
             "devuelves la máscara aditiva, con 0 y −∞; se pide la booleana, True = visible",
         ),
         Misconception(
             "as_floats",
-            lambda t, m: _visible(t, m).float(),
+            _visible_with(kind=torch.Tensor.float),
             "son ceros y unos de punto flotante, y se piden valores lógicos: ¿falta dtype=bool?",
         ),
         Misconception(
             "as_numbers",
-            lambda t, m: _visible(t, m).long(),
+            _visible_with(kind=torch.Tensor.long),
             "son ceros y unos enteros, y se piden valores lógicos",
         ),
     ),
@@ -782,14 +773,41 @@ def _shift(S):
     return _hide_future(relative_shift(S))
 
 
-def _hide_future(S, worst=-math.inf):
-    t, n = S.shape[-2:]
-    return S.masked_fill(torch.ones(t, n, dtype=torch.bool).triu(n - t + 1), worst)
+def _future(t, n):
+    return torch.ones(t, n, dtype=torch.bool).triu(n - t + 1)
+
+
+def _hide_future(S, worst=-math.inf, future=_future):
+    return S.masked_fill(future(*S.shape[-2:]), worst)
 
 
 def _shift_cases(rng):
     shapes = (4, 5), (3, 6), (2, 3, 4, 7), (2, 1, 5)
     return [(_randn(rng, *shape),) for shape in shapes]
+
+
+@combinable
+def _shift_with(
+    *,
+    shift=relative_shift,
+    future=_future,
+    hide=lambda S, future: S.masked_fill(future, -math.inf),
+):
+    """Desplazar, decir qué es futuro y ocultarlo."""
+
+    def implementation(S):
+        shifted = shift(S)
+        return hide(shifted, future(*shifted.shape[-2:]))
+
+    return implementation
+
+
+def _seen(S, future):
+    return S
+
+
+def _without_memory(t, n):
+    return torch.ones(t, n, dtype=torch.bool).triu(1)
 
 
 def _faulty_shift(S):
@@ -814,16 +832,6 @@ def _flat_whole(S):
     return S.reshape(-1)[t:].view(t, n)
 
 
-def _hides_itself(S):
-    t, n = S.shape[-2], S.shape[-1] - 1
-    return relative_shift(S).masked_fill(torch.ones(t, n).triu(n - t).bool(), -math.inf)
-
-
-def _zero_times_infinity(S):
-    shifted = relative_shift(S)
-    return shifted - (~causal_mask(*shifted.shape[-2:])).float() * math.inf
-
-
 def _read_columns(column):
     """Lee, para la consulta i y la clave j, la columna que dé `column(i, j, t, n)`."""
 
@@ -835,12 +843,8 @@ def _read_columns(column):
     return implementation
 
 
-def _masked(shift):
-    return lambda S: _hide_future(shift(S))
-
-
-def _distance(i, j, t, n):
-    return n - t + i - j
+_reversed = _read_columns(lambda i, j, t, n: n - t + i - j)
+_distance_without_memory = _read_columns(lambda i, j, t, n: n - (i - j))
 
 
 RELATIVE_SHIFT = Exercise(
@@ -852,132 +856,122 @@ RELATIVE_SHIFT = Exercise(
     misconceptions=(
         Misconception(
             "as_it_was",
-            _faulty_shift,
+            _shift_with(shift=_faulty_shift, hide=_seen),
             "es la función tal como estaba: el desplazamiento está corrido un lugar, y el futuro "
             "queda lleno de números sin sentido",
         ),
         Misconception(
             "shifted_by_one",
-            _masked(_faulty_shift),
-            "el futuro ya está oculto, pero todo sigue corrido un lugar: mira qué distancia recibe "
-            "cada posición consigo misma",
+            _shift_with(shift=_faulty_shift),
+            "todo sigue corrido un lugar: mira qué distancia recibe cada posición consigo misma",
         ),
         Misconception(
             "garbage",
-            relative_shift,
-            "lo visible es correcto; sobre la diagonal quedaron números de otra fila, y la softmax "
-            "les daría peso: el futuro es −∞",
+            _shift_with(hide=_seen),
+            "falta ocultar el futuro: sobre la diagonal quedan números de otra fila, y la "
+            "softmax les daría peso",
         ),
         Misconception(
             "shifted_by_one_the_other_way",
-            _masked(_started_late),
+            _shift_with(shift=_started_late),
             "te pasaste: todo está corrido un lugar hacia el otro lado. De una posición a sí misma "
             "hay distancia 0, la última columna",
         ),
         Misconception(
             "one_nearer",
-            _masked(_read_columns(lambda *at: at[-1] - _distance(*at) + 1)),
+            _shift_with(shift=_read_columns(lambda i, j, t, n: t - i + j + 1)),
             "cada clave recibe la puntuación de una distancia menos que la suya: la última columna "
             "es la distancia 0, y la primera, la t_k",
         ),
         Misconception(
             "surplus_at_the_end",
-            _masked(_surplus_at_the_end),
+            _shift_with(shift=_surplus_at_the_end),
             "quitas del final los números que sobran, y sobran por el principio: la primera fila "
             "es la que más se corre",
         ),
         Misconception(
             "flattens_everything",
-            _masked(_flat_whole),
-            "con una sola tabla funciona; con ejes delante, lote o cabezas, las mezcla: une solo "
-            "los dos últimos, flatten(-2)",
+            _shift_with(shift=_flat_whole),
+            "con ejes delante, lote o cabezas, las mezclas: une solo los dos últimos, flatten(-2)",
             raises=RuntimeError,
         ),
         Misconception(
             "hides_itself",
-            _hides_itself,
+            _shift_with(future=lambda t, n: torch.ones(t, n, dtype=torch.bool).triu(n - t)),
             "la máscara tapa una diagonal de más, la de cada posición consigo misma: la distancia "
             "0 se ve",
         ),
         Misconception(
             "times_infinity",
-            _zero_times_infinity,
+            _shift_with(hide=lambda S, future: S - future.float() * math.inf),
             "multiplicas la máscara por −∞, y 0 · ∞ es NaN: usa masked_fill() o where()",
         ),
         Misconception(
             "not_shifted",
-            _masked(lambda S: S[..., 1:]),
+            _shift_with(shift=lambda S: S[..., 1:]),
             "no desplazas nada: cada fila empieza en otro lugar, y la misma columna es otra "
             "distancia para cada consulta",
         ),
         Misconception(
             "cut_at_the_end",
-            _masked(lambda S: S[..., :-1]),
+            _shift_with(shift=lambda S: S[..., :-1]),
             "quitas la última columna, que es la distancia 0, y no desplazas nada",
         ),
         Misconception(
             "not_shifted_nor_hidden",
-            lambda S: S[..., 1:],
+            _shift_with(shift=lambda S: S[..., 1:], hide=_seen),
             "solo quitas una columna: cada fila debe correrse otro tanto, y el futuro, ocultarse",
         ),
         Misconception(
             "reversed",
-            _masked(_read_columns(_distance)),
+            _shift_with(shift=_reversed),
             "lees las columnas al revés: la distancia 0 es la última, y la mayor, la primera",
         ),
         Misconception(
             "reversed_with_garbage",
-            _read_columns(_distance),
+            _shift_with(shift=_reversed, hide=_seen),
             "lees las columnas al revés (la distancia 0 es la última) y falta ocultar el futuro",
         ),
         Misconception(
             "shifted_by_the_row",
-            _masked(_read_columns(lambda i, j, t, n: j + i + 1)),
+            _shift_with(shift=_read_columns(lambda i, j, t, n: j + i + 1)),
             "corres más las últimas filas que las primeras, y es al revés: la última consulta, que "
             "ve todas las claves, es la que menos se corre",
         ),
         Misconception(
             "to_the_right",
-            _masked(_read_columns(lambda i, j, t, n: (j + 1 - (t - 1 - i)) % (n + 1))),
+            _shift_with(shift=_read_columns(lambda i, j, t, n: (j + 1 - (t - 1 - i)) % (n + 1))),
             "corres las filas hacia la derecha, y van hacia la izquierda: la primera consulta ve "
             "menos claves, así que le sobran las distancias grandes, las primeras columnas",
         ),
         Misconception(
             "distance_without_memory",
-            _masked(_read_columns(lambda i, j, t, n: n - (i - j))),
+            _shift_with(shift=_distance_without_memory),
             "cuentas la distancia sin la memoria: la consulta i es la posición m + i de las claves",
         ),
         Misconception(
             "mask_without_memory",
-            lambda S: _hide_above_the_diagonal(relative_shift(S)),
-            "el desplazamiento es correcto; la máscara no cuenta con la memoria, y oculta también "
-            "pasado",
+            _shift_with(future=_without_memory),
+            "la máscara no cuenta con la memoria, y oculta también pasado",
         ),
         Misconception(
             "hides_with_zero",
-            lambda S: _hide_future(relative_shift(S), 0.0),
+            _shift_with(hide=lambda S, future: S.masked_fill(future, 0.0)),
             "pones 0 en el futuro, y para la softmax un 0 es una puntuación como otra: hace falta "
             "−∞",
         ),
         Misconception(
             "hides_with_a_number",
-            lambda S: _hide_future(relative_shift(S), -1e9),
-            "el desplazamiento es correcto; en el futuro pones un número muy negativo, y se pide "
-            "−∞",
+            _shift_with(hide=lambda S, future: S.masked_fill(future, -1e9)),
+            "en el futuro pones un número muy negativo, y se pide −∞",
         ),
         Misconception(
             "hides_the_past",
-            lambda S: relative_shift(S).masked_fill(
-                causal_mask(S.shape[-2], S.shape[-1] - 1), -math.inf
-            ),
+            _shift_with(future=causal_mask),
             "ocultas el pasado y dejas el futuro: la máscara está al revés",
         ),
     ),
 )
-
-
-def _hide_above_the_diagonal(S):
-    return S.masked_fill(~torch.ones(S.shape[-2:], dtype=torch.bool).tril(), -math.inf)
 
 
 # 6 · Los cuatro términos
@@ -1020,76 +1014,52 @@ def _scores_inputs(rng, batch, t, m, d, d_k, without=()):
     return X, memory, _far_to_near(m + t, d), *parameters.values()
 
 
-def _plus_u(Q, u, v):
-    return Q + u
+def _plus_u(Q, K, u, v):
+    return (Q + u) @ K.mT
 
 
-def _plus_v(Q, u, v):
-    return Q + v
+def _plus_v(Q, K, u, v):
+    return (Q + v) @ K.mT
 
 
-def _alone(Q, u, v):
-    return Q
+def _plus_both(Q, K, u, v):
+    return (Q + u + v) @ K.mT
+
+
+def _alone(Q, K, u, v):
+    return Q @ K.mT
+
+
+def _nothing(Q, K, u, v):
+    return torch.zeros_like(Q @ K.mT)
 
 
 @combinable
 def _scores_with(
     *,
-    ask_content=_plus_u,
-    ask_distance=_plus_v,
-    keys=lambda X, M: torch.cat([M, X], dim=1),
-    order=lambda R: R,
+    take=lambda X, memory, R: (X, memory, R),
+    keys=lambda X, memory, R: torch.cat([memory, X], dim=1),
     project=lambda R, W_q, W_k, W_r: R @ W_r,
+    content=_plus_u,
+    distance=_plus_v,
     shift=relative_shift,
-    content=lambda S: S,
-    distance=lambda S: S,
-    scale=lambda d, d_k: 1 / math.sqrt(d_k),
-    finish=_hide_future,
+    add=lambda content, distance, d, d_k: (content + distance) / math.sqrt(d_k),
+    hide=_hide_future,
+    after=lambda S: S,
 ):
-    """Los cuatro términos con un solo detalle cambiado."""
+    """Los cuatro términos: los dos del contenido (`content`) y los dos de la distancia."""
 
     def implementation(X, memory, R, W_q, W_k, W_r, u, v):
-        Q, K, r = X @ W_q, keys(X, memory) @ W_k, project(order(R), W_q, W_k, W_r)
-        by_content = content(ask_content(Q, u, v) @ K.mT)
-        by_distance = distance(shift(ask_distance(Q, u, v) @ r.mT))
-        return finish(scale(*W_q.shape) * (by_content + by_distance))
+        X, memory, R = take(X, memory, R)
+        Q, K, r = X @ W_q, keys(X, memory, R) @ W_k, project(R, W_q, W_k, W_r)
+        S = add(content(Q, K, u, v), shift(distance(Q, r, u, v)), *W_q.shape)
+        return after(hide(S))
 
     return implementation
 
 
-def _without_memory(X, memory, R, *parameters):
-    return _scores(X, memory[:, :0], R[memory.shape[1] :], *parameters)
-
-
-def _memory_asks_too(X, memory, R, *parameters):
-    joined = torch.cat([memory, X], dim=1)
-    return _scores(joined, memory[:, :0], R, *parameters)
-
-
-def _absolute(X, memory, R, W_q, W_k, W_r, u, v):
-    Q, K = X @ W_q, (torch.cat([memory, X], dim=1) + R.flip(0)[:-1]) @ W_k
-    return _hide_future(Q @ K.mT / math.sqrt(K.shape[-1]))
-
-
-def _biases_in_the_keys(X, memory, R, W_q, W_k, W_r, u, v):
-    Q, K, r = X @ W_q, torch.cat([memory, X], dim=1) @ W_k + u, R @ W_r + v
-    return _hide_future((Q @ K.mT + relative_shift(Q @ r.mT)) / math.sqrt(K.shape[-1]))
-
-
-def _biases_unscaled(X, memory, R, W_q, W_k, W_r, u, v):
-    K, r = torch.cat([memory, X], dim=1) @ W_k, R @ W_r
-    Q = X @ W_q / math.sqrt(K.shape[-1])
-    return _hide_future((Q + u) @ K.mT + relative_shift((Q + v) @ r.mT))
-
-
-def _half_scaled(which):
-    """Los cuatro términos, con el de `which` sin dividir por √d_k."""
-
-    def implementation(X, memory, R, W_q, *rest):
-        undo = {which: lambda S: S * math.sqrt(W_q.shape[-1])}
-        return _scores_with(**undo)(X, memory, R, W_q, *rest)
-
-    return implementation
+def _divided(Q):
+    return Q / math.sqrt(Q.shape[-1])
 
 
 def _negated(R):
@@ -1098,22 +1068,10 @@ def _negated(R):
     return R * signs
 
 
-def _without_memory_in_the_distance(S):
-    return _read_columns(lambda i, j, t, n: n - (i - j))(S)
-
-
 def _v_not_shifted(X, memory, R, W_q, W_k, W_r, u, v):
     Q, K, r = X @ W_q, torch.cat([memory, X], dim=1) @ W_k, R @ W_r
     S = (Q + u) @ K.mT + relative_shift(Q @ r.mT) + (r @ v)[1:]
     return _hide_future(S / math.sqrt(K.shape[-1]))
-
-
-def _nothing(S):
-    return torch.zeros_like(S)
-
-
-def _only_v(Q, u, v):
-    return v.expand_as(Q)
 
 
 SCORES = Exercise(
@@ -1126,47 +1084,48 @@ SCORES = Exercise(
     misconceptions=(
         Misconception(
             "u_and_v_swapped",
-            _scores_with(ask_content=_plus_v, ask_distance=_plus_u),
+            _scores_with(content=_plus_v, distance=_plus_u),
             "u y v están intercambiados: u mira el contenido, las claves; v, las distancias",
         ),
         Misconception(
             "no_global_terms",
-            _scores_with(ask_content=_alone, ask_distance=_alone),
+            _scores_with(content=_alone, distance=_alone),
             "faltan los dos términos de u y v: lo que una clave o una distancia valen para "
             "cualquier consulta",
         ),
         Misconception(
             "no_u",
-            _scores_with(ask_content=_alone),
+            _scores_with(content=_alone),
             "falta el término de u: lo que una clave atrae por sí misma, pregunte quien pregunte",
         ),
         Misconception(
             "no_v",
-            _scores_with(ask_distance=_alone),
+            _scores_with(distance=_alone),
             "falta el término de v: lo que una distancia atrae por sí misma, pregunte quien "
             "pregunte",
         ),
         Misconception(
             "u_in_both",
-            _scores_with(ask_distance=_plus_u),
+            _scores_with(distance=_plus_u),
             "usas u también con las distancias: ahí va v, que se aprende aparte",
         ),
         Misconception(
             "v_in_both",
-            _scores_with(ask_content=_plus_v),
+            _scores_with(content=_plus_v),
             "usas v también con las claves: ahí va u, que se aprende aparte",
         ),
         Misconception(
             "both_in_both",
-            _scores_with(
-                ask_content=lambda Q, u, v: Q + u + v, ask_distance=lambda Q, u, v: Q + u + v
-            ),
+            _scores_with(content=_plus_both, distance=_plus_both),
             "sumas u y v a la misma consulta: cada uno tiene su término, u con las claves y v con "
             "las distancias",
         ),
         Misconception(
             "no_queries",
-            _scores_with(ask_content=lambda Q, u, v: u.expand_as(Q), ask_distance=_only_v),
+            _scores_with(
+                content=lambda Q, K, u, v: u.expand_as(Q) @ K.mT,
+                distance=lambda Q, r, u, v: v.expand_as(Q) @ r.mT,
+            ),
             "faltan los dos términos en que pregunta Q: u y v se le suman, no la sustituyen",
         ),
         Misconception(
@@ -1199,18 +1158,18 @@ SCORES = Exercise(
         ),
         Misconception(
             "distances_reversed",
-            _scores_with(order=lambda R: R.flip(0)),
+            _scores_with(take=lambda X, memory, R: (X, memory, R.flip(0))),
             "las distancias van al revés: la última fila de R es la distancia 0, la de cada "
             "posición consigo misma, y lo lejano está al principio",
         ),
         Misconception(
             "opposite_sign",
-            _scores_with(order=_negated),
+            _scores_with(take=lambda X, memory, R: (X, memory, _negated(R))),
             "la distancia lleva el signo contrario: es i − j, de la consulta hacia atrás",
         ),
         Misconception(
             "distance_without_memory",
-            _scores_with(shift=_without_memory_in_the_distance),
+            _scores_with(shift=_distance_without_memory),
             "cuentas la distancia sin la memoria: la consulta i es la posición m + i de las claves",
         ),
         Misconception(
@@ -1227,101 +1186,111 @@ SCORES = Exercise(
         ),
         Misconception(
             "no_scale",
-            _scores_with(scale=lambda d, d_k: 1.0),
-            "los cuatro términos son correctos; faltó dividir por √d_k",
+            _scores_with(add=lambda content, distance, d, d_k: content + distance),
+            "falta dividir por √d_k",
         ),
         Misconception(
             "scale_by_model",
-            _scores_with(scale=lambda d, d_k: 1 / math.sqrt(d)),
-            "los cuatro términos son correctos; divides por √d, y es √d_k, el ancho de las "
-            "consultas",
+            _scores_with(add=lambda content, distance, d, d_k: (content + distance) / math.sqrt(d)),
+            "divides por √d, y es √d_k, el ancho de las consultas",
         ),
         Misconception(
             "scale_without_root",
-            _scores_with(scale=lambda d, d_k: 1 / d_k),
-            "los cuatro términos son correctos; divides por d_k, y falta su raíz",
+            _scores_with(add=lambda content, distance, d, d_k: (content + distance) / d_k),
+            "divides por d_k, y falta su raíz",
         ),
         Misconception(
             "multiplies",
-            _scores_with(scale=lambda d, d_k: math.sqrt(d_k)),
-            "los cuatro términos son correctos; multiplicas por √d_k, y hay que dividir",
+            _scores_with(
+                add=lambda content, distance, d, d_k: (content + distance) * math.sqrt(d_k)
+            ),
+            "multiplicas por √d_k, y hay que dividir",
         ),
         Misconception(
             "only_distance_scaled",
-            _half_scaled("content"),
+            _scores_with(add=lambda content, distance, d, d_k: content + distance / math.sqrt(d_k)),
             "divides por √d_k solo el término de las distancias: ¿falta un paréntesis? Se divide "
             "la suma entera",
         ),
         Misconception(
             "only_content_scaled",
-            _half_scaled("distance"),
+            _scores_with(add=lambda content, distance, d, d_k: content / math.sqrt(d_k) + distance),
             "divides por √d_k solo el término del contenido: se divide la suma entera",
         ),
         Misconception(
             "biases_unscaled",
-            _biases_unscaled,
+            _scores_with(
+                content=lambda Q, K, u, v: (_divided(Q) + u) @ K.mT,
+                distance=lambda Q, r, u, v: (_divided(Q) + v) @ r.mT,
+                add=lambda content, distance, d, d_k: content + distance,
+            ),
             "divides Q antes de sumarle u y v, y sus términos quedan sin dividir: se divide la "
             "suma entera",
         ),
         Misconception(
             "no_memory",
-            _without_memory,
+            _scores_with(take=lambda X, memory, R: (X, memory[:, :0], R[memory.shape[1] :])),
             "faltan las claves de la memoria: salen de la memoria y del segmento, en ese orden",
         ),
         Misconception(
             "memory_behind",
-            _scores_with(keys=lambda X, M: torch.cat([X, M], dim=1)),
+            _scores_with(keys=lambda X, memory, R: torch.cat([X, memory], dim=1)),
             "pones la memoria detrás del segmento: es lo que vino antes, así que va delante",
         ),
         Misconception(
             "memory_asks_too",
-            _memory_asks_too,
+            _scores_with(
+                take=lambda X, memory, R: (torch.cat([memory, X], dim=1), memory[:, :0], R)
+            ),
             "la memoria también pregunta: hay filas de más. Las consultas salen solo del segmento",
         ),
         Misconception(
             "biases_in_the_keys",
-            _biases_in_the_keys,
+            _scores_with(
+                content=lambda Q, K, u, v: Q @ (K + u).mT,
+                distance=lambda Q, r, u, v: Q @ (r + v).mT,
+            ),
             "sumas u a las claves y v a las distancias; se suman a la consulta: u Kᵀ y v rᵀ no "
             "dependen de quién pregunta",
         ),
         Misconception(
             "absolute_positions",
-            _absolute,
+            _scores_with(
+                keys=lambda X, memory, R: torch.cat([memory, X], dim=1) + R.flip(0)[:-1],
+                content=_alone,
+                distance=_nothing,
+            ),
             "sumas la codificación a las claves, como con las posiciones absolutas; aquí la "
             "distancia tiene sus propios términos",
         ),
         Misconception(
             "future_visible",
-            _scores_with(finish=lambda S: S),
-            "los cuatro términos son correctos; falta ocultar el futuro, donde además el "
-            "desplazamiento deja números sin sentido",
+            _scores_with(hide=lambda S: S),
+            "falta ocultar el futuro: ninguna posición mira las que le siguen",
         ),
         Misconception(
             "hides_with_zero",
-            _scores_with(finish=lambda S: _hide_future(S, 0.0)),
-            "los cuatro términos son correctos; en el futuro va −∞, y no 0, que para la softmax "
-            "es una puntuación como otra",
+            _scores_with(hide=lambda S: _hide_future(S, 0.0)),
+            "en el futuro va −∞, y no 0, que para la softmax es una puntuación como otra",
         ),
         Misconception(
             "hides_with_a_number",
-            _scores_with(finish=lambda S: _hide_future(S, -1e9)),
-            "los cuatro términos son correctos; en el futuro pones un número muy negativo, y se "
-            "pide −∞",
+            _scores_with(hide=lambda S: _hide_future(S, -1e9)),
+            "en el futuro pones un número muy negativo, y se pide −∞",
         ),
         Misconception(
             "hides_the_past",
-            _scores_with(finish=lambda S: S.masked_fill(causal_mask(*S.shape[-2:]), -math.inf)),
+            _scores_with(hide=lambda S: _hide_future(S, future=causal_mask)),
             "ocultas el pasado y dejas el futuro: la máscara está al revés",
         ),
         Misconception(
             "mask_without_memory",
-            _scores_with(finish=_hide_above_the_diagonal),
-            "los cuatro términos son correctos; la máscara no cuenta con la memoria, y oculta "
-            "también pasado",
+            _scores_with(hide=lambda S: _hide_future(S, future=_without_memory)),
+            "la máscara no cuenta con la memoria, y oculta también pasado",
         ),
         Misconception(
             "weights",
-            _scores_with(finish=lambda S: torch.softmax(_hide_future(S), dim=-1)),
+            _scores_with(after=lambda S: torch.softmax(S, dim=-1)),
             "devuelves ya los pesos, después de la softmax; se piden las puntuaciones",
         ),
     ),
@@ -1343,8 +1312,18 @@ def _perplexity_cases(rng):
     return [(draw((6, 4, 2), 6),), (draw((3, 5, 5, 1), 5),), (draw((4, 4), 4),)]
 
 
-def _over_zeros(losses):
-    return losses.nan_to_num(0.0)
+@combinable
+def _perplexity_with(*, before=lambda losses: losses, mean=torch.nanmean, dim=0, exp=torch.exp):
+    """Lo que se hace antes, qué se promedia y sobre qué eje, y la exponencial."""
+    return lambda losses: exp(mean(before(losses), dim=dim))
+
+
+def _up_to_here(losses, dim):
+    return losses.nansum(dim=dim).cumsum(0) / (~losses.isnan()).sum(dim=dim).cumsum(0)
+
+
+def _unchanged(mean):
+    return mean
 
 
 PERPLEXITY = Exercise(
@@ -1355,67 +1334,63 @@ PERPLEXITY = Exercise(
     misconceptions=(
         Misconception(
             "padding_spreads",
-            lambda losses: losses.mean(dim=0).exp(),
-            "el relleno es NaN, y una media con un NaN es NaN: promedia solo los textos que llegan "
-            "a esa posición",
+            _perplexity_with(mean=torch.mean),
+            "el relleno es NaN, y una media con un NaN es NaN: promedia solo lo que no es relleno",
         ),
         Misconception(
             "padding_is_zero",
-            lambda losses: _over_zeros(losses).mean(dim=0).exp(),
-            "cambias el relleno por una pérdida 0, la de un acierto seguro, y divides también por "
-            "él: donde pocos textos llegan, la perplejidad parece muy buena",
+            _perplexity_with(before=lambda losses: losses.nan_to_num(0.0)),
+            "cambias el relleno por una pérdida 0, la de un acierto seguro, y así también cuenta",
         ),
         Misconception(
             "mean_of_perplexities",
-            lambda losses: losses.exp().nanmean(dim=0),
-            "promedias las perplejidades de los tokens: la media va antes de la exponencial",
+            _perplexity_with(before=torch.exp, exp=_unchanged),
+            "aplicas la exponencial a la pérdida de cada token: la media va antes",
         ),
         Misconception(
             "mean_of_perplexities_padding",
-            lambda losses: losses.exp().mean(dim=0),
+            _perplexity_with(before=torch.exp, mean=torch.mean, exp=_unchanged),
             "promedias después de la exponencial, y además el relleno (NaN) entra en la media",
         ),
         Misconception(
             "per_text",
-            lambda losses: losses.nanmean(dim=1).exp(),
-            "das una perplejidad por texto; se pide una por posición: promedia sobre los textos, "
-            "el eje 0",
+            _perplexity_with(dim=1),
+            "das un número por texto; se pide uno por posición: se junta sobre los textos, el "
+            "eje 0",
         ),
         Misconception(
             "a_single_number",
-            lambda losses: losses.nanmean().exp(),
-            "das la perplejidad de todo el lote; se pide una por posición",
+            _perplexity_with(dim=None),
+            "das un número para todo el lote; se pide uno por posición",
         ),
         Misconception(
             "only_the_loss",
-            lambda losses: losses.nanmean(dim=0),
-            "es la pérdida media: falta la exponencial",
+            _perplexity_with(exp=_unchanged),
+            "falta la exponencial: das la pérdida",
         ),
         Misconception(
             "in_bits",
-            lambda losses: 2 ** losses.nanmean(dim=0),
+            _perplexity_with(exp=torch.exp2),
             "elevas 2 a la pérdida, y la base es e: estas pérdidas usan el logaritmo natural",
         ),
         Misconception(
             "sum",
-            lambda losses: losses.nansum(dim=0).exp(),
+            _perplexity_with(mean=torch.nansum),
             "sumas las pérdidas en lugar de promediarlas: crecería con el número de textos",
         ),
         Misconception(
             "wrong_sign",
-            lambda losses: (-losses.nanmean(dim=0)).exp(),
-            "es la probabilidad media (geométrica); la perplejidad es su inversa",
+            _perplexity_with(exp=lambda mean: (-mean).exp()),
+            "cambias el signo: eso da una probabilidad, y la perplejidad es su inversa",
         ),
         Misconception(
             "up_to_here",
-            lambda losses: (
-                losses.nansum(dim=0).cumsum(0) / (~losses.isnan()).sum(dim=0).cumsum(0)
-            ).exp(),
+            _perplexity_with(mean=_up_to_here),
             "acumulas desde el comienzo; en cada posición cuentan solo sus pérdidas",
         ),
         Misconception(
             "only_the_complete",
-            lambda losses: losses[~losses.isnan().any(dim=1)].mean(dim=0).exp(),
+            _perplexity_with(before=lambda losses: losses[~losses.isnan().any(dim=1)]),
             "descartas los textos con relleno; las posiciones que sí tienen también cuentan",
         ),
     ),
@@ -1577,41 +1552,29 @@ def _layer_parameters(rng, d):
 @combinable
 def _read_with(
     *,
-    empty=lambda X, m: X[:, :0],
+    text=lambda X, length: X,
+    empty=lambda X, memory_length: X[:, :0],
+    enter=lambda h, segment: h,
+    use=lambda memory, updated: memory,
+    keep=lambda states: states[:-1],
     remember=_update,
-    keep=lambda before, after: before,
-    use=lambda old, new: old,
-    answer=lambda h, memory: h,
+    join=lambda outputs: torch.cat(outputs, dim=1),
 ):
-    """Otra manera de leer por segmentos; `keep` elige qué guarda una capa, y `use`, qué ve."""
+    """Leer por segmentos; `keep` elige, de las entradas de las capas y su salida, qué se guarda."""
 
     def implementation(X, layers, length, memory_length):
         memories = [empty(X, memory_length)] * len(layers)
         outputs = []
-        for h in X.split(length, dim=1):
-            for number, layer in enumerate(layers):
-                old = memories[number]
-                after = layer(h, use(old, remember(h, old, memory_length)))
-                memories[number] = remember(keep(h, after), old, memory_length)
-                h = after
+        for segment in text(X, length).split(length, dim=1):
+            h, states = segment, []
+            for layer, memory in zip(layers, memories, strict=True):
+                states.append(enter(h, segment))
+                updated = remember(states[-1], memory, memory_length)
+                h = layer(states[-1], use(memory, updated))
             outputs.append(h)
-        return torch.cat(outputs, dim=1)
-
-    return implementation
-
-
-def _one_memory(pick):
-    """Una sola memoria para todas las capas: la que `pick` toma de (entrada, salida)."""
-
-    def implementation(X, layers, length, memory_length):
-        memory, outputs = X[:, :0], []
-        for segment in X.split(length, dim=1):
-            h = segment
-            for layer in layers:
-                h = layer(h, memory)
-            memory = _update(pick(segment, h), memory, memory_length)
-            outputs.append(h)
-        return torch.cat(outputs, dim=1)
+            kept = zip(keep([*states, h]), memories, strict=True)
+            memories = [remember(state, memory, memory_length) for state, memory in kept]
+        return join(outputs)
 
     return implementation
 
@@ -1623,40 +1586,6 @@ def _memory_passed_along(X, layers, length, memory_length):
             h, memory = layer(h, memory), _update(h, memory, memory_length)
         outputs.append(h)
     return torch.cat(outputs, dim=1)
-
-
-def _every_layer_reads_the_input(X, layers, length, memory_length):
-    memory, outputs = X[:, :0], []
-    for segment in X.split(length, dim=1):
-        outputs.append(layers[-1](segment, memory))
-        memory = _update(segment, memory, memory_length)
-    return torch.cat(outputs, dim=1)
-
-
-def _without_gradient(X, layers, length, memory_length):
-    with torch.no_grad():
-        return _read(X, layers, length, memory_length)
-
-
-def _detached_between_layers(X, layers, length, memory_length):
-    cut = [lambda h, memory, layer=layer: layer(h.detach(), memory) for layer in layers]
-    return _read(X, cut, length, memory_length)
-
-
-def _segment_detached(X, layers, length, memory_length):
-    return _read(X.detach() + 0 * X, layers, length, memory_length)
-
-
-def _only_the_last(X, layers, length, memory_length):
-    return _read(X, layers, length, memory_length)[:, -len(X.split(length, 1)[-1][0]) :]
-
-
-def _only_whole_segments(X, layers, length, memory_length):
-    return _read(X[:, : X.shape[1] // length * length], layers, length, memory_length)
-
-
-def _outputs_stacked(X, layers, length, memory_length):
-    return torch.cat(_read(X, layers, length, memory_length).split(length, 1), dim=0)
 
 
 READ = Exercise(
@@ -1672,7 +1601,7 @@ READ = Exercise(
         Misconception(
             "no_memory",
             _read_with(remember=lambda h, memory, length: memory),
-            "cada segmento se lee como si fuera el primero: la memoria se queda vacía",
+            "la memoria nunca se actualiza: cada segmento se lee como si fuera el primero",
         ),
         Misconception(
             "starts_with_zeros",
@@ -1682,25 +1611,25 @@ READ = Exercise(
         ),
         Misconception(
             "keeps_the_outputs",
-            _read_with(keep=lambda before, after: after),
+            _read_with(keep=lambda states: states[1:]),
             "cada capa guarda su salida; lo que recuerda es su entrada, que es de donde salen sus "
             "claves y sus valores",
         ),
         Misconception(
             "updated_too_soon",
-            _read_with(use=lambda old, new: new),
-            "actualizas la memoria antes de usarla: el segmento aparece dos veces, en la memoria y "
-            "en sí mismo, y en la memoria nada le oculta su futuro",
+            _read_with(use=lambda memory, updated: updated),
+            "actualizas la memoria antes de usarla: así el segmento entra también en ella, y ahí "
+            "nada le oculta su futuro",
         ),
         Misconception(
             "one_memory_of_inputs",
-            _one_memory(lambda segment, h: segment),
+            _read_with(keep=lambda states: states[:1] * (len(states) - 1)),
             "hay una sola memoria, la de las incrustaciones, para todas las capas: cada capa "
             "recuerda lo que entró en ella",
         ),
         Misconception(
             "one_memory_of_outputs",
-            _one_memory(lambda segment, h: h),
+            _read_with(keep=lambda states: states[-1:] * (len(states) - 1)),
             "hay una sola memoria, la de las salidas de la última capa: cada capa recuerda lo que "
             "entró en ella",
         ),
@@ -1711,86 +1640,81 @@ READ = Exercise(
         ),
         Misconception(
             "only_the_previous_segment",
-            _read_with(remember=lambda h, memory, length: _update(h, memory[:, :0], length)),
-            "recuerdas solo el segmento anterior: si caben más, la memoria conserva también los de "
-            "antes",
+            _read_with(remember=_update_with(join=_forgetting)),
+            "guardas solo el segmento que acabas de leer: si caben más, la memoria conserva "
+            "también los de antes",
         ),
         Misconception(
             "whole_previous_segment",
-            _read_with(remember=lambda h, memory, length: h.detach()),
-            "la memoria es siempre el segmento anterior entero; debe medir hasta memory_length, "
-            "ni más ni menos",
+            _read_with(remember=_update_with(join=_forgetting, keep=_everything)),
+            "guardas siempre un segmento entero; la memoria debe medir hasta memory_length, ni "
+            "más ni menos",
         ),
         Misconception(
             "never_forgets",
-            _read_with(remember=lambda h, memory, length: torch.cat([memory, h], 1).detach()),
+            _read_with(remember=_update_with(keep=_everything)),
             "la memoria crece sin fin, o lees todo de una vez, que da lo mismo: cada capa recuerda "
             "a lo sumo memory_length estados",
         ),
         Misconception(
             "keeps_the_first",
-            _read_with(
-                remember=lambda h, memory, length: torch.cat([memory, h], 1)[:, :length].detach()
-            ),
+            _read_with(remember=_update_with(keep=_first)),
             "la memoria conserva lo más antiguo, y cuando se llena no entra nada: interesan los "
             "últimos",
         ),
         Misconception(
             "minus_zero",
-            _read_with(
-                remember=lambda h, memory, length: torch.cat([memory, h], 1)[:, -length:].detach()
-            ),
-            "casi: con memory_length = 0 el corte [-0:] es [0:], y la memoria lo conserva todo",
+            _read_with(remember=_update_with(keep=_minus_zero)),
+            "con memory_length = 0 el corte [-0:] es [0:], y la memoria lo conserva todo",
         ),
         Misconception(
             "not_detached",
-            _read_with(remember=_attached),
-            "las salidas son correctas, pero el gradiente atraviesa la memoria: separa del grafo "
-            "lo que se guarda",
+            _read_with(remember=_update_with(detach=lambda memory, h: (memory, h))),
+            "el gradiente atraviesa la memoria: separa del grafo lo que se guarda",
         ),
         Misconception(
             "detaches_only_the_memory",
-            _read_with(remember=lambda h, memory, length: _attached(h, memory.detach(), length)),
-            "las salidas son correctas, pero separas del grafo solo la memoria vieja: los estados "
-            "que se le agregan también van separados",
+            _read_with(remember=_update_with(detach=lambda memory, h: (memory.detach(), h))),
+            "separas del grafo solo la memoria vieja: los estados que se le agregan también van "
+            "separados",
         ),
         Misconception(
             "segment_detached",
-            _segment_detached,
-            "las salidas son correctas, pero separas del grafo el segmento mismo, y no solo lo que "
-            "se guarda: a las incrustaciones no les llega el gradiente",
+            _read_with(text=lambda X, length: X.detach() + 0 * X),
+            "separas del grafo el segmento mismo, y no solo lo que se guarda: a las "
+            "incrustaciones no les llega el gradiente",
         ),
         Misconception(
             "without_gradient",
-            _without_gradient,
-            "las salidas son correctas, pero sin gradiente no se aprende nada: solo la memoria se "
-            "separa del grafo, no el segmento que se está leyendo",
+            _read_with(join=lambda outputs: torch.cat(outputs, dim=1).detach()),
+            "sin gradiente no se aprende nada: solo la memoria se separa del grafo, no el "
+            "segmento que se está leyendo",
         ),
         Misconception(
             "detached_between_layers",
-            _detached_between_layers,
-            "las salidas son correctas, pero separas del grafo los estados antes de dárselos a la "
-            "capa: dentro del segmento, el gradiente pasa de capa en capa",
+            _read_with(enter=lambda h, segment: h.detach()),
+            "separas del grafo los estados antes de dárselos a la capa: dentro del segmento, el "
+            "gradiente pasa de capa en capa",
         ),
         Misconception(
             "every_layer_reads_the_input",
-            _every_layer_reads_the_input,
+            _read_with(enter=lambda h, segment: segment),
             "todas las capas reciben las incrustaciones; lo que entra en una es lo que salió de la "
             "anterior",
         ),
         Misconception(
             "only_the_last_segment",
-            _only_the_last,
+            _read_with(join=lambda outputs: outputs[-1]),
             "devuelves solo la salida del último segmento: une las de todos",
         ),
         Misconception(
             "drops_the_last_segment",
-            _only_whole_segments,
+            _read_with(text=lambda X, length: X[:, : X.shape[1] // length * length]),
             "cuando el último segmento es corto, lo pierdes",
         ),
         Misconception(
             "joined_over_the_batch",
-            _outputs_stacked,
+            _read_with(join=lambda outputs: torch.cat(outputs, dim=0)),
             "unes las salidas por el lote; las posiciones son el eje 1",
             raises=RuntimeError,
         ),
