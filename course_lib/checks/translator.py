@@ -398,8 +398,8 @@ SCORES = Exercise(
         Misconception(
             "missing_parentheses",
             _scores_with(penalty=lambda n, a: (5 + n) ** a * 6**a),
-            "el 6^α va con (5 + n)^α, y es su divisor: en a / b / c, c va con b en el divisor; "
-            "faltan paréntesis",
+            "el 6^α multiplica a (5 + n)^α, y es su divisor: en a / b / c, c va con b en el "
+            "divisor; faltan paréntesis",
         ),
         Misconception(
             "mean_per_token",
