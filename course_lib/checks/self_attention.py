@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.grading.exercise import Exercise, Misconception, combinable, no_inputs
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.positions import sinusoidal_positions
 
@@ -37,8 +37,22 @@ def _weights_cases(rng):
     ]
 
 
-def _weights_with_scale(scale):
-    return lambda Q, K: torch.softmax(Q @ K.mT * scale(Q, K), dim=-1)
+def _softmax_over(dim):
+    return lambda scores: torch.softmax(scores, dim=dim)
+
+
+_by_rows = _softmax_over(-1)
+
+
+@combinable
+def _weights_with(
+    *,
+    score=lambda Q, K: Q @ K.mT,
+    scale=lambda Q, K: 1 / math.sqrt(Q.shape[-1]),
+    normalise=_by_rows,
+):
+    """Los pesos en tres pasos: puntuar, escalar y normalizar."""
+    return lambda Q, K: normalise(score(Q, K) * scale(Q, K))
 
 
 WEIGHTS = Exercise(
@@ -51,48 +65,51 @@ WEIGHTS = Exercise(
     misconceptions=(
         Misconception(
             "divides_by_d",
-            _weights_with_scale(lambda Q, K: 1 / Q.shape[-1]),
+            _weights_with(scale=lambda Q, K: 1 / Q.shape[-1]),
             "divides las puntuaciones por d_k, y la escala es su raíz cuadrada: un producto "
             "escalar de d_k términos crece como √d_k, no como d_k",
         ),
         Misconception(
             "no_scale",
-            _weights_with_scale(lambda Q, K: 1.0),
+            _weights_with(scale=lambda Q, K: 1.0),
             "falta la escala: sin dividir por √d_k, la softmax se vuelve casi dura cuando d_k "
             "crece",
         ),
         Misconception(
             "multiplies_by_root",
-            _weights_with_scale(lambda Q, K: math.sqrt(Q.shape[-1])),
+            _weights_with(scale=lambda Q, K: math.sqrt(Q.shape[-1])),
             "multiplicas por √d_k en lugar de dividir: así la temperatura inversa crece con d_k",
         ),
         Misconception(
             "scale_by_length",
-            _weights_with_scale(lambda Q, K: 1 / math.sqrt(K.shape[-2])),
+            _weights_with(scale=lambda Q, K: 1 / math.sqrt(K.shape[-2])),
             "la escala usa el número de claves; la que importa es la dimensión d_k, el último eje",
         ),
         Misconception(
             "softmax_over_queries",
-            lambda Q, K: torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), dim=-2),
+            _weights_with(normalise=_softmax_over(-2)),
             "la softmax va sobre el eje de las claves (el último): cada consulta reparte un "
             "total de 1, así que son las filas las que deben sumar 1, no las columnas",
         ),
         Misconception(
             "no_softmax",
-            lambda Q, K: Q @ K.mT / math.sqrt(Q.shape[-1]),
-            "son las puntuaciones escaladas, todavía no los pesos: falta la softmax, que las hace "
-            "positivas y reparte un total de 1 por fila",
+            _weights_with(normalise=lambda scores: scores),
+            "son puntuaciones, todavía no pesos: falta la softmax, que las hace positivas y "
+            "reparte un total de 1 por fila",
         ),
         Misconception(
             "swapped",
-            lambda Q, K: torch.softmax(K @ Q.mT / math.sqrt(Q.shape[-1]), dim=-1),
+            _weights_with(score=lambda Q, K: K @ Q.mT),
             "intercambiaste consultas y claves: la fila i debe ser la de la consulta i",
         ),
         Misconception(
+            "transposed",
+            _weights_with(score=lambda Q, K: K @ Q.mT, normalise=_softmax_over(-2)),
+            "los pesos salen transpuestos: una fila por consulta y una columna por clave",
+        ),
+        Misconception(
             "transposes_every_axis",
-            lambda Q, K: torch.softmax(
-                Q @ K.permute(*range(K.ndim - 1, -1, -1)) / math.sqrt(Q.shape[-1]), dim=-1
-            ),
+            _weights_with(score=lambda Q, K: Q @ K.permute(*range(K.ndim - 1, -1, -1))),
             "K.T invierte todos los ejes, también el del lote: transpón solo los dos últimos, "
             "con K.mT o K.transpose(-2, -1)",
             raises=RuntimeError,
@@ -118,34 +135,23 @@ def _context_cases(rng):
     ]
 
 
-def _context_values_are_inputs(i, X, W_q, W_k, W_v):
-    Q, K, _ = _project(X, W_q, W_k, W_v)
-    return attention(Q[i : i + 1], K, X).squeeze(0)
+@combinable
+def _context_with(
+    *,
+    parameter=lambda W: W,
+    compare=lambda X, W_q, W_k: (X @ W_q, X @ W_k),
+    values=lambda X, K, W_v: X @ W_v,
+    scale=lambda X, Q: 1 / math.sqrt(Q.shape[-1]),
+    pick=lambda H, i: H[i],
+):
+    """El contexto de una palabra: proyectar, atender y quedarse con su fila."""
 
-
-def _context_without_projections(i, X, W_q, W_k, W_v):
-    return attention(X[i : i + 1], X, X @ W_v).squeeze(0)
-
-
-def _context_with_scale(scale):
-    def implementation(i, X, W_q, W_k, W_v):
-        Q, K, V = _project(X, W_q, W_k, W_v)
-        return attention(Q[i : i + 1], K, V, beta=scale(X, Q)).squeeze(0)
+    def implementation(i, X, *parameters):
+        W_q, W_k, W_v = map(parameter, parameters)
+        Q, K = compare(X, W_q, W_k)
+        return pick(attention(Q, K, values(X, K, W_v), beta=scale(X, Q)), i)
 
     return implementation
-
-
-def _context_values_are_keys(i, X, W_q, W_k, W_v):
-    Q, K, _ = _project(X, W_q, W_k, W_v)
-    return attention(Q[i : i + 1], K, K).squeeze(0)
-
-
-def _context_all_rows(i, X, W_q, W_k, W_v):
-    return attention(*_project(X, W_q, W_k, W_v))
-
-
-def _context_keeps_axis(i, X, W_q, W_k, W_v):
-    return _context(i, X, W_q, W_k, W_v)[None]
 
 
 CONTEXT = Exercise(
@@ -158,49 +164,49 @@ CONTEXT = Exercise(
     misconceptions=(
         Misconception(
             "values_are_inputs",
-            _context_values_are_inputs,
+            _context_with(values=lambda X, K, W_v: X),
             "mezclas las entradas X en lugar de los valores: falta V = X @ W_v",
         ),
         Misconception(
             "values_are_keys",
-            _context_values_are_keys,
+            _context_with(values=lambda X, K, W_v: K),
             "mezclas las claves: sirven para puntuar, y lo que se mezcla son los valores, X @ W_v",
         ),
         Misconception(
             "no_projections",
-            _context_without_projections,
+            _context_with(compare=lambda X, W_q, W_k: (X, X)),
             "comparas las entradas entre sí: antes hay que llevarlas a consultas y claves con "
             "W_q y W_k",
         ),
         Misconception(
             "no_scale",
-            _context_with_scale(lambda X, Q: 1.0),
+            _context_with(scale=lambda X, Q: 1.0),
             "las puntuaciones no están escaladas: divídelas por √d_k antes de la softmax",
         ),
         Misconception(
             "scale_by_d_in",
-            _context_with_scale(lambda X, Q: 1 / math.sqrt(X.shape[-1])),
+            _context_with(scale=lambda X, Q: 1 / math.sqrt(X.shape[-1])),
             "la escala usa la dimensión de las entradas; d_k es la de las consultas y las claves",
         ),
         Misconception(
             "divides_by_d",
-            _context_with_scale(lambda X, Q: 1 / Q.shape[-1]),
+            _context_with(scale=lambda X, Q: 1 / Q.shape[-1]),
             "divides por d_k y la escala es √d_k",
         ),
         Misconception(
             "all_queries",
-            _context_all_rows,
+            _context_with(pick=lambda H, i: H),
             "devuelves el contexto de todas las palabras; se pide solo el de la palabra i",
         ),
         Misconception(
             "keeps_axis",
-            _context_keeps_axis,
+            _context_with(pick=lambda H, i: H[i : i + 1]),
             "el resultado tiene un eje de más: si tomaste X[i : i + 1] para tener una matriz, "
             "quita al final ese eje; el contexto es un vector de forma [d_v]",
         ),
         Misconception(
             "transposed",
-            lambda i, X, W_q, W_k, W_v: _context(i, X, W_q.T, W_k.T, W_v.T),
+            _context_with(parameter=torch.t),
             "transpones los parámetros: aquí W tiene forma [d_in, d_k] y se usa tal cual, X @ W; "
             "la transpuesta es de nn.Linear, que guarda [d_out, d_in]",
             raises=RuntimeError,
@@ -220,6 +226,16 @@ def _stack_cases(rng):
     return [_parameters(rng, 3, 2, 2), _parameters(rng, 4, 4, 4), _parameters(rng, 2, 5, 5)]
 
 
+@combinable
+def _stack_with(*, order=lambda *W: W, turn=torch.t, join=torch.cat):
+    """Ordenar las matrices, transponer cada una y unirlas."""
+    return lambda *W: join([turn(w) for w in order(*W)])
+
+
+def _side_by_side(matrices):
+    return torch.cat(matrices, dim=1)
+
+
 STACKED_WEIGHTS = Exercise(
     name="self_attention.stacked_weights",
     points=1,
@@ -228,39 +244,39 @@ STACKED_WEIGHTS = Exercise(
     misconceptions=(
         Misconception(
             "not_transposed",
-            lambda *W: torch.cat(W),
+            _stack_with(turn=lambda w: w),
             "apilas las matrices sin transponer: nn.Linear guarda [d_out, d_in] y calcula x @ "
             "weight.T, así que cada W debe llegar transpuesta",
         ),
         Misconception(
             "side_by_side",
-            lambda *W: torch.cat(W, dim=1),
+            _stack_with(turn=lambda w: w, join=_side_by_side),
             "las pones una al lado de la otra, [d_in, 3·d_k]: es lo que usarías en X @ W; "
             "nn.Linear guarda la transpuesta",
         ),
         Misconception(
             "side_by_side_transposed",
-            lambda *W: torch.cat([w.T for w in W], dim=1),
-            "las transpones bien, pero las unes por columnas: consultas, claves y valores son "
-            "salidas distintas, y las salidas de nn.Linear van por filas",
+            _stack_with(join=_side_by_side),
+            "las unes por columnas: consultas, claves y valores son salidas distintas, y las "
+            "salidas de nn.Linear van por filas",
         ),
         Misconception(
             "reshaped",
-            lambda *W: torch.cat([w.reshape(w.shape[1], w.shape[0]) for w in W]),
-            "reshape y view no transponen: dan la forma correcta con los números en otro orden; "
+            _stack_with(turn=lambda w: w.reshape(w.shape[1], w.shape[0])),
+            "reshape y view no transponen: cambian la forma y dejan los números en otro orden; "
             "usa .T",
         ),
         Misconception(
             "keys_first",
-            lambda W_q, W_k, W_v: _stack(W_k, W_q, W_v),
+            _stack_with(order=lambda W_q, W_k, W_v: (W_k, W_q, W_v)),
             "el orden cambia el papel de cada bloque: primero consultas, después claves, después "
             "valores",
         ),
         Misconception(
             "new_axis",
-            lambda *W: torch.stack([w.T for w in W]),
-            "torch.stack crea un eje nuevo, [3, d_k, d_in]; una capa lineal espera una matriz: "
-            "usa torch.cat",
+            _stack_with(join=torch.stack),
+            "torch.stack crea un eje nuevo, de tamaño 3; una capa lineal espera una matriz: usa "
+            "torch.cat",
             raises=RuntimeError,
         ),
     ),
@@ -288,44 +304,43 @@ def _causal_cases(rng):
     ]
 
 
-def _scores(X, W_q, W_k, W_v):
-    Q, K, V = _project(X, W_q, W_k, W_v)
-    return Q @ K.mT / math.sqrt(Q.shape[-1]), V
+def _fill_with(worst):
+    return lambda scores, hidden: scores.masked_fill(hidden, worst)
 
 
-def _causal_hiding(hidden, worst=-math.inf):
-    """Una autoatención que oculta lo que diga `hidden(t)`, con el valor que diga `worst`."""
+def _show_all(scores, hidden):
+    return scores
+
+
+_hide = _fill_with(-math.inf)
+
+
+@combinable
+def _causal_with(
+    *,
+    scale=lambda Q: 1 / math.sqrt(Q.shape[-1]),
+    hidden=lambda t: ~_visible(t),
+    hide=_hide,
+    normalise=_by_rows,
+    after=lambda A, hidden: A,
+    values=lambda X, W_v: X @ W_v,
+):
+    """La autoatención causal: puntuar, ocultar lo que diga `hidden(t)`, normalizar y mezclar.
+
+    Normalizar una columna oculta entera da NaN en todo, que no señala ningún error: los dos que
+    la ocultan fijan también `normalise`, y así no hacen pareja con quien normaliza por columnas.
+    """
 
     def implementation(X, W_q, W_k, W_v):
-        scores, V = _scores(X, W_q, W_k, W_v)
-        scores = scores.masked_fill(hidden(X.shape[-2]), worst)
-        return torch.softmax(scores, dim=-1) @ V
+        Q, K, unseen = X @ W_q, X @ W_k, hidden(X.shape[-2])
+        A = normalise(hide(scale(Q) * (Q @ K.mT), unseen))
+        return after(A, unseen) @ values(X, W_v)
 
     return implementation
 
 
-def _masked_after(X, W_q, W_k, W_v):
-    scores, V = _scores(X, W_q, W_k, W_v)
-    return torch.softmax(scores, dim=-1).masked_fill(~_visible(X.shape[-2]), 0.0) @ V
-
-
-def _causal_values_are_inputs(X, W_q, W_k, W_v):
-    Q, K, _ = _project(X, W_q, W_k, W_v)
-    return attention(Q, K, X, mask=_visible(X.shape[-2]))
-
-
-def _causal_with_scale(scale):
-    def implementation(X, W_q, W_k, W_v):
-        Q, K, V = _project(X, W_q, W_k, W_v)
-        return attention(Q, K, V, mask=_visible(X.shape[-2]), beta=scale(Q))
-
-    return implementation
-
-
-def _causal_wrong_axis(X, W_q, W_k, W_v):
-    scores, V = _scores(X, W_q, W_k, W_v)
-    scores = scores.masked_fill(~_visible(X.shape[-2]), -math.inf)
-    return torch.softmax(scores, dim=-2) @ V
+def _also_the_diagonal(t):
+    return ~_visible(t).tril(-1)
 
 
 _HIDDEN_FUTURE = "cada palabra ve las anteriores y a sí misma"
@@ -345,69 +360,69 @@ CAUSAL = Exercise(
     misconceptions=(
         Misconception(
             "no_mask",
-            lambda *inputs: attention(*_project(*inputs)),
+            _causal_with(hide=_show_all),
             "no hay máscara: cada palabra sigue viendo las que vienen después",
         ),
         Misconception(
             "mask_after_softmax",
-            _masked_after,
-            "aplicas la máscara después de la softmax: las filas ya no suman 1, y el futuro "
-            "sigue contando en el denominador; oculta las puntuaciones antes",
+            _causal_with(hide=_show_all, after=lambda A, hidden: A.masked_fill(hidden, 0.0)),
+            "aplicas la máscara después de la softmax: lo oculto sigue contando en el "
+            "denominador; oculta las puntuaciones antes",
         ),
         Misconception(
             "upper_triangle",
-            _causal_hiding(lambda t: _visible(t).tril(-1)),
+            _causal_with(hidden=lambda t: _visible(t).tril(-1)),
             "ocultas el pasado y dejas ver el futuro: usaste el triángulo contrario; "
             f"{_HIDDEN_FUTURE}",
         ),
         Misconception(
             "inverted",
-            _causal_hiding(_visible),
+            _causal_with(hidden=_visible, normalise=_softmax_over(-1)),
             "la máscara está al revés: True marca lo visible, y masked_fill cambia lo que es "
             "True; te falta un ~",
         ),
         Misconception(
             "diagonal_hidden",
-            _causal_hiding(lambda t: ~_visible(t).tril(-1)),
-            f"ocultas también la diagonal: {_HIDDEN_FUTURE}; la primera se quedó sin nada que ver",
+            _causal_with(hidden=_also_the_diagonal, normalise=_softmax_over(-1)),
+            f"ocultas también la diagonal: {_HIDDEN_FUTURE}; a la primera no le dejas nada que ver",
         ),
         Misconception(
             "diagonal_hidden_finite",
-            _causal_hiding(lambda t: ~_visible(t).tril(-1), -1e9),
-            f"ocultas también la diagonal: {_HIDDEN_FUTURE}; como usas −1e9 y no −∞, la primera "
-            "reparte su atención por igual entre todo el futuro",
+            _causal_with(hidden=_also_the_diagonal, hide=_fill_with(-1e9)),
+            f"ocultas también la diagonal: {_HIDDEN_FUTURE}; como usas −1e9 y no −∞, donde no "
+            "queda nada que ver el peso se reparte entre lo oculto",
         ),
         Misconception(
             "one_step_ahead",
-            _causal_hiding(lambda t: ~torch.ones(t, t, dtype=torch.bool).tril(1)),
+            _causal_with(hidden=lambda t: ~torch.ones(t, t, dtype=torch.bool).tril(1)),
             "cada palabra ve también la siguiente, justo la que tendría que adivinar: la "
             "diagonal límite es la 0, no la 1",
         ),
         Misconception(
             "hides_with_zero",
-            _causal_hiding(lambda t: ~_visible(t), 0.0),
+            _causal_with(hide=_fill_with(0.0)),
             "pones 0 en las puntuaciones ocultas, y e⁰ = 1 sigue recibiendo peso: hace falta −∞",
         ),
         Misconception(
             "values_are_inputs",
-            _causal_values_are_inputs,
+            _causal_with(values=lambda X, W_v: X),
             "mezclas las entradas X en lugar de los valores: falta V = X @ W_v",
         ),
         Misconception(
             "no_scale",
-            _causal_with_scale(lambda Q: 1.0),
-            "la máscara está bien; faltó dividir las puntuaciones por √d_k",
+            _causal_with(scale=lambda Q: 1.0),
+            "faltó dividir las puntuaciones por √d_k",
         ),
         Misconception(
             "divides_by_d",
-            _causal_with_scale(lambda Q: 1 / Q.shape[-1]),
-            "la máscara está bien; divides las puntuaciones por d_k y la escala es √d_k",
+            _causal_with(scale=lambda Q: 1 / Q.shape[-1]),
+            "divides las puntuaciones por d_k y la escala es √d_k",
         ),
         Misconception(
             "softmax_over_queries",
-            _causal_wrong_axis,
-            "la softmax va sobre las claves, el último eje: con la tuya, son las columnas las "
-            "que suman 1",
+            _causal_with(normalise=_softmax_over(-2)),
+            "la softmax va sobre las claves, el último eje; la tuya va sobre las consultas y "
+            "normaliza cada columna",
         ),
     ),
 )
@@ -420,22 +435,19 @@ def _self_attention(X, W_q, W_k, W_v):
     return attention(*_project(X, W_q, W_k, W_v))
 
 
-def _softmax_over(dim):
+@combinable
+def _attend_with(*, normalise=_by_rows, mix=lambda A, V: A @ V):
+    """La autoatención: puntuar, normalizar y mezclar."""
+
     def implementation(X, W_q, W_k, W_v):
-        scores, V = _scores(X, W_q, W_k, W_v)
-        return torch.softmax(scores, dim=dim) @ V
+        Q, K, V = _project(X, W_q, W_k, W_v)
+        return mix(normalise(Q @ K.mT / math.sqrt(Q.shape[-1])), V)
 
     return implementation
 
 
-def _softmax_over_everything(X, W_q, W_k, W_v):
-    scores, V = _scores(X, W_q, W_k, W_v)
-    return torch.softmax(scores.flatten(-2), dim=-1).view_as(scores) @ V
-
-
-def _one_by_one_transposed(X, W_q, W_k, W_v):
-    scores, V = _scores(X, W_q, W_k, W_v)
-    return torch.softmax(scores, dim=-1).mT @ V
+def _over_everything(scores):
+    return torch.softmax(scores.flatten(-2), dim=-1).view_as(scores)
 
 
 def _batch_cases(rng):
@@ -456,39 +468,38 @@ BATCH_BUG = Exercise(
     misconceptions=(
         Misconception(
             "unchanged",
-            _softmax_over(1),
+            _attend_with(normalise=_softmax_over(1)),
             "el error sigue ahí: con una sola frase, [t, t], el eje 1 es el de las claves; con "
             "un lote, [lote, t, t], el eje 1 es otro",
         ),
         Misconception(
             "first_axis",
-            _softmax_over(0),
+            _attend_with(normalise=_softmax_over(0)),
             "con un lote, el eje 0 es el de los ejemplos: normalizar sobre él mezcla frases "
             "distintas",
         ),
         Misconception(
             "query_axis",
-            _softmax_over(-2),
+            _attend_with(normalise=_softmax_over(-2)),
             "ahora cuentas los ejes desde el final, que es lo correcto, pero el −2 es el de las "
             "consultas",
         ),
         Misconception(
             "both_axes",
-            _softmax_over_everything,
+            _attend_with(normalise=_over_everything),
             "normalizas toda la matriz a la vez: es cada fila la que debe sumar 1",
         ),
         Misconception(
             "fixed_axis_two",
-            _softmax_over(2),
-            "eso arregla los lotes de un eje, pero deja de servir para una sola frase o para "
-            "varios ejes de lote: cuenta el eje desde el final",
+            _attend_with(normalise=_softmax_over(2)),
+            "el eje 2 sirve para los lotes de un eje, pero no para una sola frase ni para varios "
+            "ejes de lote: cuenta el eje desde el final",
             raises=IndexError,
         ),
         Misconception(
             "transposed_weights",
-            _one_by_one_transposed,
-            "la softmax ya está bien, pero transpones los pesos antes de mezclar: la fila i de A "
-            "es la de la consulta i",
+            _attend_with(mix=lambda A, V: A.mT @ V),
+            "transpones los pesos antes de mezclar: la fila i de A es la de la consulta i",
         ),
     ),
 )
@@ -577,8 +588,14 @@ def _equivariance_cases(rng):
     return [(kind, _randn(rng, 5, 4), _randn(rng, 4, 4), cycle) for kind in kinds]
 
 
-def _with_inverse(f, X, order):
-    return torch.allclose(f(X[order]), f(X)[order.argsort()], atol=1e-4)
+@combinable
+def _answer_with(*, compare=_is_equivariant, answer=lambda alike: alike):
+    """Comparar y responder.
+
+    Qué se compara y con qué tolerancia es un solo paso: fallar en las dos cosas da respuestas casi
+    constantes, como las de muchos otros errores, y no se sabría cuál es.
+    """
+    return lambda f, X, order: answer(compare(f, X, order))
 
 
 EQUIVARIANCE = Exercise(
@@ -590,48 +607,55 @@ EQUIVARIANCE = Exercise(
     misconceptions=(
         Misconception(
             "invariance",
-            lambda f, X, order: torch.allclose(f(X[order]), f(X), atol=1e-4),
+            _answer_with(compare=lambda f, X, order: torch.allclose(f(X[order]), f(X), atol=1e-4)),
             "compruebas que la salida no cambia (invarianza); la autoatención no hace eso: su "
             "salida se reordena igual que la entrada",
         ),
         Misconception(
             "inverse_order",
-            _with_inverse,
+            _answer_with(
+                compare=lambda f, X, order: torch.allclose(
+                    f(X[order]), f(X)[order.argsort()], atol=1e-4
+                )
+            ),
             "reordenas la salida con la permutación inversa: entrada y salida se reordenan igual",
         ),
         Misconception(
             "input_only",
-            lambda f, X, order: torch.allclose(f(X)[order], f(X), atol=1e-4),
+            _answer_with(compare=lambda f, X, order: torch.allclose(f(X)[order], f(X), atol=1e-4)),
             "nunca le das a la función la entrada reordenada: hay que calcular f dos veces, con "
             "X y con X[order]",
         ),
         Misconception(
             "columns",
-            lambda f, X, order: torch.allclose(
-                f(X[order]).sum(dim=0), f(X)[order].sum(dim=0), atol=1e-4
+            _answer_with(
+                compare=lambda f, X, order: torch.allclose(
+                    f(X[order]).sum(dim=0), f(X)[order].sum(dim=0), atol=1e-4
+                )
             ),
             "comparas sumas sobre las palabras, que no notan el orden: compara fila a fila",
         ),
         Misconception(
             "negated",
-            lambda f, X, order: not _is_equivariant(f, X, order),
+            _answer_with(answer=lambda alike: not alike),
             "la respuesta está al revés: True significa que sí es equivariante",
         ),
         Misconception(
             "exact",
-            lambda f, X, order: torch.equal(f(X[order]), f(X)[order]),
+            _answer_with(compare=lambda f, X, order: torch.equal(f(X[order]), f(X)[order])),
             "exiges igualdad exacta: en punto flotante, sumar en otro orden cambia los últimos "
             "decimales; usa torch.allclose con atol=1e-4",
         ),
         Misconception(
             "default_tolerance",
-            lambda f, X, order: torch.allclose(f(X[order]), f(X)[order]),
-            "la comparación es correcta, pero con la tolerancia de fábrica, menor que la pedida: "
-            "pasa atol=1e-4",
+            _answer_with(compare=lambda f, X, order: torch.allclose(f(X[order]), f(X)[order])),
+            "comparas con la tolerancia de fábrica, menor que la pedida: pasa atol=1e-4",
         ),
         Misconception(
             "loose_tolerance",
-            lambda f, X, order: torch.allclose(f(X[order]), f(X)[order], atol=1e-2),
+            _answer_with(
+                compare=lambda f, X, order: torch.allclose(f(X[order]), f(X)[order], atol=1e-2)
+            ),
             "toleras diferencias grandes: una función que depende un poco del orden pasa tu "
             "prueba; el límite pedido es 1e-4",
         ),
@@ -666,9 +690,10 @@ def _design_cases(rng):
     return [(torch.eye(3)[order],) for order in orders]
 
 
-def _designed(*rows):
-    """Parámetros que dan a cada categoría (función, nombre, verbo) las puntuaciones de su fila."""
-    return lambda: (LOOK * torch.tensor(rows, dtype=torch.float32), torch.eye(3))
+@combinable
+def _design_with(*, looks=((0, 1, 0), (0, 0, 1), (0, 1, 0)), score=LOOK):
+    """A quién mira cada categoría (función, nombre y verbo, por filas) y con qué puntuación."""
+    return lambda: (score * torch.tensor(looks, dtype=torch.float32), torch.eye(3))
 
 
 DESIGN = Exercise(
@@ -680,37 +705,35 @@ DESIGN = Exercise(
     misconceptions=(
         Misconception(
             "similar_attracts",
-            _designed((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+            _design_with(looks=((1, 0, 0), (0, 1, 0), (0, 0, 1))),
             "con tus parámetros cada palabra mira a las de su propia categoría: W_q dice qué "
             "busca, y no tiene por qué ser lo que la palabra es",
         ),
         Misconception(
             "queries_and_keys_swapped",
-            _designed((0, 0, 0), (1, 0, 1), (0, 1, 0)),
+            _design_with(looks=((0, 0, 0), (1, 0, 1), (0, 1, 0))),
             "las miradas van al revés: quien busca es la consulta (W_q) y quien se ofrece, la "
             "clave (W_k); ¿devolviste las matrices en el otro orden?",
         ),
         Misconception(
             "symmetric",
-            _designed((0, 1, 0), (1, 0, 1), (0, 1, 0)),
+            _design_with(looks=((0, 1, 0), (1, 0, 1), (0, 1, 0))),
             "los nombres miran también a las palabras de función; las miradas no son simétricas, "
             "y para eso hay dos matrices y no una",
         ),
         Misconception(
             "ignores_function_words",
-            _designed((0, 0, 0), (0, 0, 1), (0, 1, 0)),
-            "nombres y verbos están bien; las palabras de función no miran a nadie: su fila de "
-            "puntuaciones es toda de ceros",
+            _design_with(looks=((0, 0, 0), (0, 0, 1), (0, 1, 0))),
+            "las palabras de función no miran a nadie: su fila de puntuaciones es toda de ceros",
         ),
         Misconception(
             "score_one",
-            lambda: (_design()[0] / LOOK, torch.eye(3)),
-            "las miradas están bien dirigidas, pero las puntuaciones valen 1: con ellas la "
-            "atención casi no se concentra",
+            _design_with(score=1.0),
+            "las puntuaciones valen 1: con ellas la atención casi no se concentra",
         ),
         Misconception(
             "scaled_twice",
-            lambda: (_design()[0], LOOK * torch.eye(3)),
+            _design_with(score=LOOK**2),
             "pusiste el factor en las dos matrices, y la puntuación es su producto: sale al "
             "cuadrado",
         ),
