@@ -23,18 +23,33 @@ def _normal(rng, *shape):
 def _lookup_cases(rng):
     """La mayor puntuación no es de la clave más cercana, ni la más alineada, ni la más larga.
 
-    La cercana es K[0]; la alineada, K[4]; la más larga, K[3], no apunta ni a favor ni en contra.
-    Gana K[2], y K[5] es su contraria: a veces, con una puntuación mayor en valor absoluto.
+    La cercana es K[0]; la alineada, K[4]; la más larga, K[3], apunta apenas a favor; la más corta,
+    K[1], casi no puntúa. Gana K[2], y K[5] es su contraria: a veces, con mayor valor absoluto.
     """
     cases = []
     for t_k, d_k, d_v, opposite in ((7, 5, 3, -9), (6, 4, 4, -2), (9, 3, 3, -9)):
         K = torch.nn.functional.normalize(_normal(rng, t_k, d_k))
         query = K[0] + 0.1 * _normal(rng, d_k)
         across = K[3] - (K[3] @ query) / (query @ query) * query
-        K[2], K[4], K[5] = 5 * K[0], 0.3 * query, opposite * K[0]
-        K[3] = 20 * across / across.norm()
+        K[1], K[2], K[4], K[5] = 0.01 * K[1], 5 * K[0], 0.3 * query, opposite * K[0]
+        K[3] = 20 * across / across.norm() + 0.1 * query
         cases.append((query, K, _normal(rng, t_k, d_v)))
     return cases
+
+
+@combinable
+def _hard_with(
+    score=lambda query, K, V: K @ query,
+    best=lambda scores: scores.max(dim=0),
+    give=lambda score, i, K, V: V[i],
+):
+    """La búsqueda dura, por pasos: con qué se compara, quién gana y qué se entrega."""
+
+    def hard_lookup(query, K, V):
+        winner, i = best(score(query, K, V))
+        return give(winner, i, K, V)
+
+    return hard_lookup
 
 
 HARD_LOOKUP = Exercise(
@@ -45,59 +60,63 @@ HARD_LOOKUP = Exercise(
     misconceptions=(
         Misconception(
             "returns_key",
-            lambda query, K, V: K[(K @ query).argmax()],
-            "devuelves la clave más parecida, y se pide su valor: la clave sirve para encontrar; "
-            "lo que se entrega está en la misma fila de V.",
+            _hard_with(give=lambda score, i, K, V: K[i]),
+            "devuelves una clave, y se pide su valor: la clave sirve para encontrar; lo que se "
+            "entrega está en la misma fila de V.",
         ),
         Misconception(
             "returns_index",
-            lambda query, K, V: (K @ query).argmax(),
-            "devuelves la posición del máximo; falta usarla para sacar de V la fila que le toca.",
+            _hard_with(give=lambda score, i, K, V: i),
+            "devuelves una posición; falta usarla para sacar de V la fila que le toca.",
         ),
         Misconception(
             "returns_score",
-            lambda query, K, V: (K @ query).max(),
-            "devuelves la puntuación más alta. Importa dónde está (arg max), no cuánto vale (max).",
+            _hard_with(give=lambda score, i, K, V: score),
+            "devuelves una puntuación. Importa dónde está la mayor (arg max), no cuánto vale "
+            "(max).",
         ),
         Misconception(
             "argmin",
-            lambda query, K, V: V[(K @ query).argmin()],
-            "eliges la clave que menos se parece. Un producto escalar grande significa parecido; "
-            "el mínimo se busca cuando se miden distancias.",
+            _hard_with(best=lambda scores: scores.min(dim=0)),
+            "buscas el mínimo. Un producto escalar grande significa parecido; el mínimo se busca "
+            "cuando se miden distancias.",
         ),
         Misconception(
             "nearest_key",
-            lambda query, K, V: V[(K - query).norm(dim=-1).argmin()],
+            _hard_with(
+                score=lambda query, K, V: (K - query).norm(dim=-1),
+                best=lambda distances: distances.min(dim=0),
+            ),
             "buscas la clave más cercana en distancia. Aquí el parecido es el producto escalar, y "
             "una clave larga puede ganar sin ser la más cercana.",
         ),
         Misconception(
             "cosine",
-            lambda query, K, V: V[torch.cosine_similarity(K, query, dim=-1).argmax()],
+            _hard_with(score=lambda q, K, V: torch.cosine_similarity(K, q, dim=-1)),
             "comparas ángulos (semejanza del coseno). Aquí el parecido es el producto escalar, en "
             "el que también cuenta la longitud de la clave.",
         ),
         Misconception(
             "longest_key",
-            lambda query, K, V: V[K.norm(dim=-1).argmax()],
-            "eliges la clave más larga, sin mirar hacia dónde apunta: falta compararla con la "
-            "consulta.",
+            _hard_with(score=lambda query, K, V: K.norm(dim=-1)),
+            "puntúas cada clave con su longitud, sin mirar hacia dónde apunta: falta compararla "
+            "con la consulta.",
         ),
         Misconception(
             "absolute_score",
-            lambda query, K, V: V[(K @ query).abs().argmax()],
+            _hard_with(score=lambda query, K, V: (K @ query).abs()),
             "tomas el valor absoluto de las puntuaciones. Una muy negativa es lo contrario de lo "
             "que se busca, no algo parecido.",
         ),
         Misconception(
             "argmax_per_coordinate",
-            lambda query, K, V: V[(K * query).argmax(dim=0)],
-            "te falta sumar sobre las coordenadas: buscas un máximo por coordenada en vez de una "
-            "puntuación por clave.",
+            _hard_with(score=lambda query, K, V: K * query),
+            "te falta sumar sobre las coordenadas: eliges en cada coordenada, y hace falta una "
+            "sola puntuación por clave.",
         ),
         Misconception(
             "queries_values",
-            lambda query, K, V: V[(V @ query).argmax()],
+            _hard_with(score=lambda query, K, V: V @ query),
             "comparas la consulta con los valores. Se compara con las claves; los valores pueden "
             "tener otro ancho y no intervienen en la búsqueda.",
             raises=RuntimeError,
@@ -121,9 +140,24 @@ def _soft_lookup_cases(rng):
     return [*cases, (query, keys, _normal(rng, 6, 2), 2.0)]
 
 
-def _unsafe_softmax(query, K, V, beta):
-    weights = torch.exp(beta * (K @ query))
-    return (weights / weights.sum()) @ V
+@combinable
+def _soft_with(
+    scale=lambda scores, beta, query: beta * scores,
+    normalise=soft_argmax,
+    weigh=lambda a, beta: a,
+    mixed=lambda K, V: V,
+):
+    """La búsqueda suave, por pasos: la escala, los pesos, y qué se mezcla con ellos."""
+
+    def soft_lookup(query, K, V, beta):
+        a = normalise(scale(K @ query, beta, query))
+        return weigh(a, beta) @ mixed(K, V)
+
+    return soft_lookup
+
+
+def _one_hot(scores):
+    return torch.nn.functional.one_hot(scores.argmax(), len(scores)).to(scores.dtype)
 
 
 SOFT_LOOKUP = Exercise(
@@ -136,59 +170,59 @@ SOFT_LOOKUP = Exercise(
     misconceptions=(
         Misconception(
             "no_beta",
-            lambda query, K, V, beta: soft_argmax(K @ query) @ V,
+            _soft_with(scale=lambda scores, beta, query: scores),
             "no usas beta: la temperatura inversa multiplica las puntuaciones antes de la softmax.",
         ),
         Misconception(
             "beta_divides",
-            lambda query, K, V, beta: soft_argmax(K @ query, 1 / beta) @ V,
+            _soft_with(scale=lambda scores, beta, query: scores / beta),
             "divides entre beta. Es la temperatura inversa: si crece, los pesos se concentran.",
         ),
         Misconception(
             "beta_twice",
-            lambda query, K, V, beta: soft_argmax(beta * (K @ query), beta) @ V,
+            _soft_with(scale=lambda scores, beta, query: beta * (beta * scores)),
             "multiplicas por beta dos veces: o bien escalas tú las puntuaciones, o bien lo hace "
             "soft_argmax, no ambas cosas.",
         ),
         Misconception(
             "scale_and_beta",
-            lambda query, K, V, beta: soft_argmax(K @ query / math.sqrt(len(query)), beta) @ V,
+            _soft_with(scale=lambda s, beta, query: beta * s / math.sqrt(len(query))),
             "además de multiplicar por beta, divides entre √d_k. Aquí beta es toda la escala: "
             "1/√d_k es solo su valor habitual.",
         ),
         Misconception(
             "detached_weights",
-            lambda query, K, V, beta: soft_argmax(K @ query, beta).detach() @ V,
-            "los valores son correctos, pero el gradiente no llega a la consulta ni a las claves: "
-            "algo separa los pesos del cálculo que se deriva.",
+            _soft_with(weigh=lambda a, beta: a.detach()),
+            "el gradiente no llega a la consulta ni a las claves: algo separa los pesos del "
+            "cálculo que se deriva.",
         ),
         Misconception(
             "beta_after",
-            lambda query, K, V, beta: (beta * soft_argmax(K @ query)) @ V,
-            "multiplicas por beta después de la softmax: así los pesos dejan de sumar uno. "
-            "Va antes, sobre las puntuaciones.",
+            _soft_with(scale=lambda scores, beta, query: scores, weigh=lambda a, beta: beta * a),
+            "multiplicas los pesos por beta, y así dejan de sumar uno. Va antes de la softmax, "
+            "sobre las puntuaciones.",
         ),
         Misconception(
             "mixes_keys",
-            lambda query, K, V, beta: soft_argmax(K @ query, beta) @ K,
+            _soft_with(mixed=lambda K, V: K),
             "mezclas las claves. Los pesos salen de ellas, pero lo que se mezcla son los valores.",
         ),
         Misconception(
             "hard",
-            lambda query, K, V, beta: V[(K @ query).argmax()],
-            "devuelves un solo valor: eso es la búsqueda dura. En la suave contribuyen todos, cada "
-            "uno con su peso.",
+            _soft_with(normalise=_one_hot),
+            "eliges una sola fila: eso es la búsqueda dura. En la suave contribuyen todas, cada "
+            "una con su peso.",
         ),
         Misconception(
             "not_normalised",
-            lambda query, K, V, beta: torch.exp(beta * (K @ query)) @ V,
+            _soft_with(normalise=torch.exp),
             "los pesos no suman uno: falta dividir entre la suma de las exponenciales.",
         ),
         Misconception(
             "overflow",
-            _unsafe_softmax,
-            "la fórmula es correcta, pero con puntuaciones grandes la exponencial se desborda y "
-            "aparece infinito entre infinito. soft_argmax resta antes el máximo y da lo mismo.",
+            _soft_with(normalise=lambda scores: scores.exp() / scores.exp().sum()),
+            "con puntuaciones grandes la exponencial se desborda y aparece infinito entre "
+            "infinito. soft_argmax resta antes el máximo y da lo mismo.",
         ),
     ),
 )
@@ -272,24 +306,20 @@ def _matrix_cases(rng):
     ]
 
 
-def _look_up(scale, dim=-1):
-    """Una búsqueda que divide entre `scale(Q, K, V)` y normaliza sobre el eje `dim`."""
+@combinable
+def _look_up(
+    transpose=lambda K: K.mT,
+    scale=lambda Q, K, V: math.sqrt(Q.shape[-1]),
+    dim=-1,
+    weigh=lambda A, Q: A,
+):
+    """Las búsquedas, por pasos: las puntuaciones, su escala y los pesos."""
 
     def look_up(Q, K, V):
-        A = soft_argmax(Q @ K.mT / scale(Q, K, V), dim=dim)
+        A = weigh(soft_argmax(Q @ transpose(K) / scale(Q, K, V), dim=dim), Q)
         return A @ V, A
 
     return look_up
-
-
-def _scale_after(Q, K, V):
-    A = soft_argmax(Q @ K.mT) / math.sqrt(Q.shape[-1])
-    return A @ V, A
-
-
-def _plain_transpose(Q, K, V):
-    A = soft_argmax(Q @ K.transpose(0, 1) / math.sqrt(Q.shape[-1]))
-    return A @ V, A
 
 
 LOOK_UP_ALL = Exercise(
@@ -305,48 +335,48 @@ LOOK_UP_ALL = Exercise(
     misconceptions=(
         Misconception(
             "no_scale",
-            _look_up(lambda Q, K, V: 1.0),
+            _look_up(scale=lambda Q, K, V: 1.0),
             "olvidaste dividir las puntuaciones entre √d_k: cuanto más anchos son los vectores, "
             "más se concentran los pesos.",
         ),
         Misconception(
             "divides_by_d",
-            _look_up(lambda Q, K, V: Q.shape[-1]),
+            _look_up(scale=lambda Q, K, V: Q.shape[-1]),
             "divides entre d_k. La desviación de un producto escalar crece como √d_k: dividir "
             "entre d_k aplana los pesos.",
         ),
         Misconception(
             "scale_from_values",
-            _look_up(lambda Q, K, V: math.sqrt(V.shape[-1])),
+            _look_up(scale=lambda Q, K, V: math.sqrt(V.shape[-1])),
             "escalas con el ancho de los valores. La escala corrige el producto entre consultas y "
             "claves: el ancho que cuenta es el suyo.",
         ),
         Misconception(
             "scale_from_length",
-            _look_up(lambda Q, K, V: math.sqrt(K.shape[-2])),
+            _look_up(scale=lambda Q, K, V: math.sqrt(K.shape[-2])),
             "escalas con el número de claves. La escala depende de cuántas coordenadas se suman en "
             "cada puntuación, no de cuántas claves hay.",
         ),
         Misconception(
             "multiplies",
-            _look_up(lambda Q, K, V: 1 / math.sqrt(Q.shape[-1])),
+            _look_up(scale=lambda Q, K, V: 1 / math.sqrt(Q.shape[-1])),
             "multiplicas por √d_k en vez de dividir: la corrección va en sentido contrario.",
         ),
         Misconception(
             "softmax_over_queries",
-            _look_up(lambda Q, K, V: math.sqrt(Q.shape[-1]), dim=-2),
+            _look_up(dim=-2),
             "normalizas sobre las consultas. Cada consulta reparte su atención entre las claves: "
             "son las filas de A las que suman uno.",
         ),
         Misconception(
             "scale_after_softmax",
-            _scale_after,
+            _look_up(scale=lambda Q, K, V: 1.0, weigh=lambda A, Q: A / math.sqrt(Q.shape[-1])),
             "escalas después de la softmax: los pesos ya no suman uno y siguen igual de "
             "concentrados. Escala las puntuaciones.",
         ),
         Misconception(
             "transposes_batch",
-            _plain_transpose,
+            _look_up(transpose=lambda K: K.transpose(0, 1)),
             "transpones los dos primeros ejes. Con un lote delante, los que se intercambian son "
             "los dos últimos.",
             raises=RuntimeError,
@@ -364,37 +394,47 @@ def _split_cases(rng):
     return [(_normal(rng, batch, t, d), heads) for batch, t, d, heads in sizes]
 
 
+@combinable
+def _split_with(last="(h d)", axes="b h t d"):
+    """Partir en cabezas, por pasos: cómo se parte el último eje y cómo quedan los cuatro."""
+    return lambda X, num_heads: rearrange(X, f"b t {last} -> {axes}", h=num_heads)
+
+
+def _split_by_reshape(X, num_heads):
+    return X.reshape(X.shape[0], num_heads, X.shape[1], -1)
+
+
 SPLIT_HEADS = Exercise(
     name="key_value_store.split_heads",
     points=2,
-    reference=lambda X, num_heads: rearrange(X, "b t (h d) -> b h t d", h=num_heads),
+    reference=_split_with(),
     cases=_split_cases,
     misconceptions=(
         Misconception(
             "view_instead_of_transpose",
-            lambda X, num_heads: X.reshape(X.shape[0], num_heads, X.shape[1], -1),
+            _split_by_reshape,
             "la forma es la pedida, pero cada cabeza recibe trozos de posiciones mezcladas. "
             "reshape no mueve ejes: primero parte el último y después intercambia dos.",
         ),
         Misconception(
             "no_transpose",
-            lambda X, num_heads: X.reshape(*X.shape[:2], num_heads, -1),
-            "partes bien el último eje, pero falta llevar el de las cabezas delante del tiempo.",
+            _split_with(axes="b t h d"),
+            "falta llevar el eje de las cabezas delante del tiempo.",
         ),
         Misconception(
             "interleaved",
-            lambda X, num_heads: rearrange(X, "b t (d h) -> b h t d", h=num_heads),
+            _split_with(last="(d h)"),
             "repartes las coordenadas como naipes, una para cada cabeza. Cada cabeza se lleva un "
             "bloque contiguo: en el eje partido, las cabezas van primero.",
         ),
         Misconception(
             "swaps_time_and_width",
-            lambda X, num_heads: rearrange(X, "b t (h d) -> b h d t", h=num_heads),
+            _split_with(axes="b h d t"),
             "los dos últimos ejes están al revés: dentro de cada cabeza, una fila por posición.",
         ),
         Misconception(
             "heads_before_batch",
-            lambda X, num_heads: rearrange(X, "b t (h d) -> h b t d", h=num_heads),
+            _split_with(axes="h b t d"),
             "pusiste las cabezas delante del lote. El lote va primero; las cabezas, justo detrás.",
         ),
     ),
@@ -432,18 +472,16 @@ def _project_for(student, X, W_q, W_k, W_v):
     }
 
 
-def _stack_and_split(order, sizes):
-    """Pega las matrices en ese orden y corta con `sizes(d_k, d_v)`."""
+@combinable
+def _stack_and_split(order=(0, 1, 2), split=lambda Y, widths: Y.split(widths, dim=-1)):
+    """Un solo producto, por pasos: en qué orden se pegan las matrices y cómo se corta."""
 
     def stacked_projection(project, *matrices):
-        Y = project(torch.cat([matrices[i] for i in order], dim=-1))
-        return Y.split(sizes(matrices[0].shape[-1], matrices[2].shape[-1]), dim=-1)
+        matrices = [matrices[i] for i in order]
+        Y = project(torch.cat(matrices, dim=-1))
+        return split(Y, [W.shape[-1] for W in matrices])
 
     return stacked_projection
-
-
-def _chunk_in_three(project, W_q, W_k, W_v):
-    return project(torch.cat([W_q, W_k, W_v], dim=-1)).tensor_split(3, dim=-1)
 
 
 def _stack_rows(project, W_q, W_k, W_v):
@@ -463,7 +501,7 @@ def _recover_input(project, W_q, W_k, W_v):
 STACKED_PROJECTION = Exercise(
     name="key_value_store.stacked_projection",
     points=2,
-    reference=_stack_and_split((0, 1, 2), lambda d_k, d_v: [d_k, d_k, d_v]),
+    reference=_stack_and_split(),
     cases=_projection_cases,
     call=_project_for,
     misconceptions=(
@@ -481,24 +519,24 @@ STACKED_PROJECTION = Exercise(
         ),
         Misconception(
             "equal_parts",
-            _chunk_in_three,
+            _stack_and_split(split=lambda Y, widths: Y.tensor_split(3, dim=-1)),
             "cortas en tres partes iguales, y los valores pueden tener otro ancho que consultas y "
             "claves: corta con los tres anchos.",
         ),
         Misconception(
             "one_width",
-            _stack_and_split((0, 1, 2), lambda d_k, d_v: d_k),
-            "cortas siempre con el ancho de las consultas. Los valores pueden tener otro: corta "
-            "con los tres anchos.",
+            _stack_and_split(split=lambda Y, widths: Y.split(widths[0], dim=-1)),
+            "cortas siempre con el ancho de la primera matriz, y las otras pueden tener otro: "
+            "corta con los tres anchos.",
         ),
         Misconception(
             "keys_first",
-            _stack_and_split((1, 0, 2), lambda d_k, d_v: [d_k, d_k, d_v]),
+            _stack_and_split(order=(1, 0, 2)),
             "consultas y claves salen intercambiadas: corta en el mismo orden en que pegaste.",
         ),
         Misconception(
             "values_first",
-            _stack_and_split((2, 1, 0), lambda d_k, d_v: [d_v, d_k, d_k]),
+            _stack_and_split(order=(2, 1, 0)),
             "devuelves los valores primero: el orden pedido es consultas, claves, valores.",
         ),
         Misconception(
@@ -536,36 +574,28 @@ def _multi_head_cases(rng):
     ]
 
 
+_split_heads = _split_with()
+
+
 @combinable
 def _multi_head(
-    split="b t (h d) -> b h t d", merge="b h t d -> b t (h d)", beta=None, dim=-1, swap=False
+    heads=lambda num_heads: num_heads,
+    split=_split_heads,
+    swap=False,
+    beta=lambda Q, W_q: Q.shape[-1] ** -0.5,
+    dim=-1,
+    merge=lambda H: rearrange(H, "b h t d -> b t (h d)"),
+    output=lambda H, W_h: H @ W_h,
 ):
-    """Una atención multicabeza con una pieza que se puede estropear."""
+    """Una atención multicabeza, por pasos: partir, puntuar, mezclar, juntar y salir."""
 
     def multi_head(X, W_q, W_k, W_v, W_h, num_heads):
-        Q, K, V = (rearrange(X @ W, split, h=num_heads) for W in (W_q, W_k, W_v))
+        Q, K, V = (split(X @ W, heads(num_heads)) for W in (W_q, W_k, W_v))
         K, V = (V, K) if swap else (K, V)
-        scale = Q.shape[-1] ** -0.5 if beta is None else beta(X, W_q)
-        H = soft_argmax(Q @ K.mT, scale, dim=dim) @ V
-        return rearrange(H, merge) @ W_h
+        H = soft_argmax(Q @ K.mT, beta(Q, W_q), dim=dim) @ V
+        return output(merge(H), W_h)
 
     return multi_head
-
-
-def _merge_by_reshape(X, W_q, W_k, W_v, W_h, num_heads):
-    Q, K, V = (rearrange(X @ W, "b t (h d) -> b h t d", h=num_heads) for W in (W_q, W_k, W_v))
-    return attention(Q, K, V).reshape(*X.shape[:2], -1) @ W_h
-
-
-def _split_by_reshape(X, W_q, W_k, W_v, W_h, num_heads):
-    batch, t, _ = X.shape
-    Q, K, V = ((X @ W).reshape(batch, num_heads, t, -1) for W in (W_q, W_k, W_v))
-    return rearrange(attention(Q, K, V), "b h t d -> b t (h d)") @ W_h
-
-
-def _without_W_h(X, W_q, W_k, W_v, W_h, num_heads):
-    Q, K, V = (rearrange(X @ W, "b t (h d) -> b h t d", h=num_heads) for W in (W_q, W_k, W_v))
-    return rearrange(attention(Q, K, V), "b h t d -> b t (h d)")
 
 
 MULTI_HEAD = Exercise(
@@ -578,42 +608,42 @@ MULTI_HEAD = Exercise(
     misconceptions=(
         Misconception(
             "no_output_matrix",
-            _without_W_h,
+            _multi_head(output=lambda H, W_h: H),
             "falta W_h: concatenar deja las cabezas una al lado de otra; W_h las mezcla y las "
             "devuelve a la dimensión del modelo.",
         ),
         Misconception(
             "one_head",
-            lambda X, W_q, W_k, W_v, W_h, num_heads: attention(X @ W_q, X @ W_k, X @ W_v) @ W_h,
+            _multi_head(heads=lambda num_heads: 1),
             "no usas num_heads: esto es una sola cabeza ancha, con un único reparto de pesos por "
             "posición.",
         ),
         Misconception(
             "scale_with_all_heads",
-            _multi_head(beta=lambda X, W_q: W_q.shape[-1] ** -0.5),
+            _multi_head(beta=lambda Q, W_q: W_q.shape[-1] ** -0.5),
             "escalas con el ancho de todas las cabezas juntas. Cada producto escalar suma solo las "
             "coordenadas de su cabeza.",
         ),
         Misconception(
             "no_scale",
-            _multi_head(beta=lambda X, W_q: 1.0),
+            _multi_head(beta=lambda Q, W_q: 1.0),
             "olvidaste dividir las puntuaciones de cada cabeza entre √d_k.",
         ),
         Misconception(
             "split_without_transpose",
-            _split_by_reshape,
+            _multi_head(split=_split_by_reshape),
             "partes en cabezas con un solo reshape: cada cabeza recibe posiciones mezcladas. Parte "
             "el último eje y después lleva el de las cabezas delante del tiempo.",
         ),
         Misconception(
             "merge_without_transpose",
-            _merge_by_reshape,
+            _multi_head(merge=lambda H: H.reshape(H.shape[0], H.shape[2], -1)),
             "al juntar las cabezas falta devolver su eje al lado del ancho antes del reshape: así "
             "mezclas posiciones distintas.",
         ),
         Misconception(
             "interleaved_merge",
-            _multi_head(merge="b h t d -> b t (d h)"),
+            _multi_head(merge=lambda H: rearrange(H, "b h t d -> b t (d h)")),
             "al juntar, intercalas las coordenadas de las cabezas. Van en bloques, en el mismo "
             "orden en que se partieron.",
         ),
@@ -678,18 +708,21 @@ def _are_candidates(state):
 
 @combinable
 def _update(
-    new=lambda Q, chunk: Q @ chunk.T,
+    score=lambda Q, chunk: Q @ chunk.T,
     place=lambda places, start: places + start,
+    enter=lambda scores, places, k: (scores, places),
+    remember=lambda candidates: candidates,
     choose=lambda scores, k: scores.topk(min(k, scores.shape[-1])),
     follow=lambda indices, kept, start: indices.gather(-1, kept),
 ):
-    """Un paso de la búsqueda con una pieza que se puede estropear."""
+    """La búsqueda, por pasos: lo que trae el trozo, los candidatos de antes, y quién se queda."""
 
     def update_top_k(scores, indices, Q, K_chunk, start, k):
-        found = new(Q, K_chunk)
-        places = place(torch.arange(found.shape[-1]), start).expand_as(found)
-        scores, kept = choose(torch.cat([scores, found], dim=-1), k)
-        return scores, follow(torch.cat([indices, places], dim=-1), kept, start)
+        new = score(Q, K_chunk)
+        places = place(torch.arange(new.shape[-1]), start).expand_as(new)
+        new, places = enter(new, places, k)
+        scores, kept = choose(torch.cat([remember(scores), new], dim=-1), k)
+        return scores, follow(torch.cat([remember(indices), places], dim=-1), kept, start)
 
     return update_top_k
 
@@ -698,20 +731,13 @@ def _reversed(tensors):
     return tuple(x.flip(-1) for x in tensors)
 
 
-def _only_this_chunk(scores, indices, Q, K_chunk, start, k):
-    scores, kept = (Q @ K_chunk.T).topk(min(k, len(K_chunk)))
-    return scores, kept + start
+def _best_of_chunk(scores, places, k):
+    best, kept = scores.topk(k)
+    return best, places.gather(-1, kept)
 
 
-def _k_of_every_chunk(scores, indices, Q, K_chunk, start, k, most=min):
-    new, kept = (Q @ K_chunk.T).topk(most(k, len(K_chunk)))
-    return torch.cat([scores, new], dim=-1), torch.cat([indices, kept + start], dim=-1)
-
-
-def _k_from_short_chunk(scores, indices, Q, K_chunk, start, k):
-    step = _k_of_every_chunk(scores, indices, Q, K_chunk, start, k, most=lambda k, n: k)
-    scores, kept = step[0].topk(k)
-    return scores, step[1].gather(-1, kept)
+def _choose_all(scores, k):
+    return scores, torch.arange(scores.shape[-1]).expand_as(scores)
 
 
 def _gather_from_old(scores, indices, Q, K_chunk, start, k):
@@ -738,20 +764,24 @@ TOP_K = Exercise(
         Misconception(
             "keeps_everything",
             _update(choose=lambda scores, k: scores.sort(descending=True)),
-            "no descartas ninguna clave: lo que pasa de un trozo al siguiente crece sin fin. De "
-            "cada consulta conserva, como mucho, k.",
+            "no te quedas con k: si ninguna clave se descarta, lo que pasa de un trozo al "
+            "siguiente crece sin fin. De cada consulta conserva, como mucho, k.",
         ),
         Misconception(
             "k_of_every_chunk",
-            _k_of_every_chunk,
+            _update(
+                enter=lambda scores, places, k: _best_of_chunk(
+                    scores, places, min(k, scores.shape[-1])
+                ),
+                choose=_choose_all,
+            ),
             "añades los k mejores de cada trozo a los que ya había: falta elegir los k mejores "
             "entre todos ellos.",
         ),
         Misconception(
             "only_this_chunk",
-            _only_this_chunk,
-            "olvidas los candidatos que recibes: te quedas con lo mejor de este trozo. Los de "
-            "antes compiten con los nuevos.",
+            _update(remember=lambda candidates: candidates[:, :0]),
+            "olvidas los candidatos que recibes: los de antes compiten con los nuevos.",
         ),
         Misconception(
             "no_offset",
@@ -790,7 +820,7 @@ TOP_K = Exercise(
         Misconception(
             "ascending",
             _update(choose=lambda scores, k: _reversed(scores.topk(min(k, scores.shape[-1])))),
-            "encuentras las k mejores, pero las das de menor a mayor.",
+            "das las puntuaciones de menor a mayor: la mejor va primero.",
         ),
         Misconception(
             "smallest",
@@ -799,13 +829,13 @@ TOP_K = Exercise(
         ),
         Misconception(
             "softmax_in_chunk",
-            _update(new=lambda Q, chunk: soft_argmax(Q @ chunk.T)),
+            _update(score=lambda Q, chunk: soft_argmax(Q @ chunk.T)),
             "comparas los pesos de una softmax por trozo. Cada una tiene su denominador, y así una "
             "clave gana por estar en un trozo malo: compara las puntuaciones.",
         ),
         Misconception(
             "short_chunk",
-            _k_from_short_chunk,
+            _update(enter=_best_of_chunk),
             "pides k elementos a un trozo que puede tener menos: el último suele ser más corto.",
             raises=RuntimeError,
         ),
