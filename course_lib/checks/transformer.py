@@ -49,6 +49,26 @@ def _split_cases(rng):
     ]
 
 
+@combinable
+def _split_with(
+    cut=lambda X, h: X.unflatten(-1, (h, -1)),
+    move=lambda X: X.transpose(-2, -3),
+    after=lambda heads: heads,
+):
+    return lambda X, num_heads: after(move(cut(X, num_heads)))
+
+
+def _as_it_is(X):
+    return X
+
+
+def _split_by_reshape(X, num_heads):
+    return X.reshape(*X.shape[:-2], num_heads, X.shape[-2], -1)
+
+
+_split_interleaved = _split_with(cut=lambda X, h: X.unflatten(-1, (-1, h)).mT)
+
+
 SPLIT_HEADS = Exercise(
     name="transformer.split_heads",
     points=1,
@@ -58,20 +78,20 @@ SPLIT_HEADS = Exercise(
     misconceptions=(
         Misconception(
             "reshaped",
-            lambda X, h: X.reshape(*X.shape[:-2], h, X.shape[-2], -1),
-            "la forma es la pedida y los números están en otro lugar: un reshape no mueve ejes, "
-            "solo vuelve a cortar la misma fila de números, y mezcla posiciones; primero parte el "
-            "último eje en dos y después lleva el de las cabezas delante del tiempo",
+            _split_with(cut=_split_by_reshape, move=_as_it_is),
+            "un reshape a la forma final no mueve ejes, solo vuelve a cortar la misma fila de "
+            "números, y mezcla posiciones; primero parte el último eje en dos y después lleva el "
+            "de las cabezas delante del tiempo",
         ),
         Misconception(
             "axis_not_moved",
-            lambda X, h: X.unflatten(-1, (h, -1)),
-            "partiste bien el último eje, pero las cabezas quedaron detrás del tiempo: así, el "
-            "producto Q Kᵀ compararía cabezas entre sí y no palabras",
+            _split_with(move=_as_it_is),
+            "dejas las cabezas detrás del tiempo: así, el producto Q Kᵀ compararía cabezas entre "
+            "sí y no palabras",
         ),
         Misconception(
             "interleaved",
-            lambda X, h: X.unflatten(-1, (-1, h)).movedim(-1, -3),
+            _split_interleaved,
             "repartes las coordenadas salteadas, como quien da cartas; cada cabeza recibe un "
             "tramo seguido: la primera, las d_k primeras",
         ),
@@ -82,25 +102,24 @@ SPLIT_HEADS = Exercise(
         ),
         Misconception(
             "heads_before_batch",
-            lambda X, h: _split(X, h).movedim(-3, 0),
-            "con una sola frase está bien; con un lote, las cabezas se adelantaron también al "
-            "lote: cuenta los ejes desde el final",
+            _split_with(move=lambda X: X.movedim(-2, 0)),
+            "con un lote, las cabezas se adelantan también a él: cuenta los ejes desde el final",
         ),
         Misconception(
             "heads_are_widths",
-            lambda X, h: X.unflatten(-1, (-1, h)).transpose(-2, -3),
+            _split_with(cut=lambda X, h: X.unflatten(-1, (-1, h))),
             "tomaste el número de cabezas por su ancho: son num_heads cabezas de "
             "d_model / num_heads coordenadas, no al revés",
         ),
         Misconception(
             "transposed",
-            lambda X, h: _split(X, h).mT,
-            "dentro de cada cabeza, las filas deben ser las posiciones y las columnas, sus d_k "
-            "coordenadas: las tienes transpuestas",
+            _split_with(after=lambda heads: heads.mT),
+            "transpones los dos últimos ejes: dentro de cada cabeza, las filas son las posiciones "
+            "y las columnas, sus d_k coordenadas",
         ),
         Misconception(
             "splits_time",
-            lambda X, h: X.unflatten(-2, (h, -1)),
+            _split_with(cut=lambda X, h: X.unflatten(-2, (h, -1)), move=_as_it_is),
             "partiste el tiempo: cada cabeza vería un trozo de la frase. Todas ven la frase "
             "entera; lo que se reparten es el ancho",
         ),
@@ -123,6 +142,18 @@ def _merge_cases(rng):
     ]
 
 
+@combinable
+def _merge_with(move=lambda H: H.transpose(-3, -2), join=lambda H: H.flatten(-2)):
+    return lambda H: join(move(H))
+
+
+def _merge_by_reshape(H):
+    return H.reshape(*H.shape[:-3], H.shape[-2], -1)
+
+
+_merge_interleaved = _merge_with(move=lambda H: H.movedim(-3, -1))
+
+
 MERGE_HEADS = Exercise(
     name="transformer.merge_heads",
     points=1,
@@ -132,13 +163,13 @@ MERGE_HEADS = Exercise(
     misconceptions=(
         Misconception(
             "reshaped",
-            lambda H: H.reshape(*H.shape[:-3], H.shape[-2], -1),
+            _merge_by_reshape,
             "la forma es la pedida, pero el orden no: pusiste juntas las posiciones de una misma "
             "cabeza. Devuelve antes el eje de las cabezas a su lugar, junto a d_k",
         ),
         Misconception(
             "interleaved",
-            lambda H: H.movedim(-3, -1).flatten(-2),
+            _merge_interleaved,
             "intercalas las cabezas coordenada a coordenada; se concatenan enteras, una tras otra",
         ),
         Misconception(
@@ -160,20 +191,20 @@ MERGE_HEADS = Exercise(
         ),
         Misconception(
             "counts_from_the_front",
-            lambda H: H.transpose(1, 2).flatten(-2),
-            "eso solo sirve con un único eje de lote: cuenta los ejes desde el final, con "
-            "índices negativos",
+            _merge_with(move=lambda H: H.transpose(1, 2)),
+            "cambias de lugar los ejes 1 y 2, que son las cabezas y el tiempo solo si hay un "
+            "único eje de lote: cuéntalos desde el final, con índices negativos",
         ),
         Misconception(
             "counts_from_zero",
-            lambda H: H.transpose(0, 1).flatten(-2),
-            "eso solo sirve sin lote: con él, los ejes 0 y 1 ya no son las cabezas y el tiempo; "
-            "cuéntalos desde el final",
+            _merge_with(move=lambda H: H.transpose(0, 1)),
+            "cambias de lugar los ejes 0 y 1, que son las cabezas y el tiempo solo si no hay "
+            "lote: cuéntalos desde el final",
         ),
         Misconception(
             "axis_not_merged",
-            lambda H: H.transpose(-3, -2),
-            "moviste el eje de las cabezas a su lugar; falta fundirlo con d_k",
+            _merge_with(join=_as_it_is),
+            "falta fundir el eje de las cabezas con d_k",
         ),
     ),
 )
@@ -196,19 +227,29 @@ def _mask_cases(rng):
     ]
 
 
-def _mask_from(combine):
-    """Una máscara a partir de las tres piezas: lo causal, las claves reales, las consultas."""
+@combinable
+def _mask_with(
+    real=torch.ne,
+    causal=_as_it_is,
+    padding=lambda keys, queries: keys,
+    combine=torch.logical_and,
+    heads=lambda visible: visible.unsqueeze(1),
+    meaning=_as_it_is,
+    given=_as_it_is,
+):
+    """De las palabras reales y lo causal a lo visible, y de ahí a la máscara que se devuelve."""
 
     def implementation(token_ids, pad_id):
-        real, t = token_ids != pad_id, token_ids.shape[-1]
-        return combine(_future_hidden(t), real[:, None, None, :], real[:, None, :, None])
+        words = real(token_ids, pad_id)
+        past = causal(_future_hidden(token_ids.shape[-1]))
+        visible = combine(past, padding(words[:, None, :], words[:, :, None]))
+        return given(meaning(heads(visible)))
 
     return implementation
 
 
-def _additive_mask(token_ids, pad_id):
-    visible = _decoder_mask(token_ids, pad_id)
-    return torch.zeros(visible.shape).masked_fill(~visible, -math.inf)
+def _additive(mask):
+    return torch.zeros(mask.shape).masked_fill(~mask, -math.inf)
 
 
 _PADDING_AND_FUTURE = "una posición se ve si no es futura y, además, no es relleno"
@@ -221,98 +262,97 @@ DECODER_MASK = Exercise(
     misconceptions=(
         Misconception(
             "only_causal",
-            _mask_from(lambda causal, keys, queries: causal | (keys & False)),
-            "ocultas el futuro, y el relleno sigue a la vista: las palabras mezclarían su "
-            "significado con el de nada",
+            _mask_with(padding=lambda keys, queries: torch.ones_like(keys)),
+            "falta ocultar el relleno: las palabras mezclarían su significado con el de nada",
         ),
         Misconception(
             "only_causal_one_matrix",
-            _mask_from(lambda causal, keys, queries: causal),
-            "es solo la máscara causal, la misma para todas las frases; el relleno de cada una "
-            "es distinto, y por eso hace falta el eje del lote",
+            _mask_with(combine=lambda past, keys: past, heads=_as_it_is),
+            "es la máscara causal sola, la misma para todas las frases; el relleno de cada una es "
+            "distinto, y por eso hace falta el eje del lote",
         ),
         Misconception(
             "only_padding",
-            _mask_from(lambda causal, keys, queries: keys),
-            "ocultas el relleno, y cada palabra sigue viendo las que vienen después: falta "
-            "combinarla con la causal",
+            _mask_with(combine=lambda past, keys: keys),
+            "es la máscara del relleno sola: falta combinarla con la causal, para que ninguna "
+            "palabra vea las que vienen después",
         ),
         Misconception(
             "only_padding_repeated",
-            _mask_from(lambda causal, keys, queries: keys.expand(-1, 1, len(causal), -1)),
-            "la forma es la pedida y solo ocultas el relleno: falta que nadie vea el futuro",
+            _mask_with(causal=torch.ones_like),
+            "la parte causal no oculta nada: falta que nadie vea el futuro",
         ),
         Misconception(
             "either",
-            _mask_from(lambda causal, keys, queries: causal | keys),
+            _mask_with(combine=torch.logical_or),
             f"combinas con «o», y así basta una de las dos para ver: {_PADDING_AND_FUTURE}",
         ),
         Misconception(
             "inverted",
-            _mask_from(lambda causal, keys, queries: ~(causal & keys)),
-            "está al revés: en este curso True marca lo visible, como en "
+            _mask_with(meaning=torch.logical_not),
+            "la máscara entera está al revés: en este curso True marca lo visible, como en "
             "scaled_dot_product_attention (en nn.MultiheadAttention es lo contrario)",
         ),
         Misconception(
             "padding_inverted",
-            _mask_from(lambda causal, keys, queries: causal & ~keys),
-            "la parte causal está bien; la del relleno, al revés: dejas ver justo el relleno",
+            _mask_with(padding=lambda keys, queries: ~keys),
+            "la parte del relleno está al revés: marcas como visible justo el relleno",
         ),
         Misconception(
             "future_visible",
-            _mask_from(lambda causal, keys, queries: causal.T & keys),
-            "usaste el triángulo contrario: cada palabra ve el futuro y no el pasado",
+            _mask_with(causal=lambda past: past.T),
+            "usaste el triángulo contrario: el de las posiciones futuras, y no el de las pasadas",
         ),
         Misconception(
             "diagonal_hidden",
-            _mask_from(lambda causal, keys, queries: causal.tril(-1) & keys),
-            "cada palabra se oculta a sí misma: la diagonal es visible. La entrada ya va "
-            "desplazada un lugar, así que verse no es hacer trampa",
+            _mask_with(causal=lambda past: past.tril(-1)),
+            "a la parte causal le falta la diagonal: cada palabra se ve a sí misma. La entrada ya "
+            "va desplazada un lugar, así que verse no es hacer trampa",
         ),
         Misconception(
             "hides_queries",
-            _mask_from(lambda causal, keys, queries: causal & queries),
-            "ocultas filas (consultas de relleno) y no columnas: lo que nadie debe mirar son las "
-            "claves, el último eje",
+            _mask_with(padding=lambda keys, queries: queries),
+            "pones el relleno en las filas (las consultas) y no en las columnas: lo que nadie debe "
+            "mirar son las claves, el último eje",
         ),
         Misconception(
             "hides_both",
-            _mask_from(lambda causal, keys, queries: causal & keys & queries),
-            "ocultas el relleno como clave, que es lo pedido, y también como consulta: esas filas "
+            _mask_with(padding=lambda keys, queries: keys & queries),
+            "el relleno cuenta como clave, que es lo pedido, y también como consulta: esas filas "
             "no verían nada, y la softmax de nada es NaN en más de una biblioteca. Lo que salga "
             "en una posición de relleno no se usa: la pérdida la ignora",
         ),
         Misconception(
             "no_head_axis",
-            lambda ids, pad_id: _decoder_mask(ids, pad_id).squeeze(1),
-            "los valores son correctos y falta el eje de las cabezas, de tamaño 1: con "
-            "puntuaciones [batch, heads, t, t], tu lote se alinearía con las cabezas",
+            _mask_with(heads=_as_it_is),
+            "falta el eje de las cabezas, de tamaño 1: con puntuaciones [batch, heads, t, t], tu "
+            "lote se alinearía con las cabezas",
         ),
         Misconception(
             "pad_is_zero",
-            lambda ids, pad_id: _decoder_mask(ids, 0),
+            _mask_with(real=lambda ids, pad_id: ids != 0),
             "das por hecho que el relleno es el 0: su identificador llega en pad_id",
         ),
         Misconception(
             "pad_is_smallest",
-            lambda ids, pad_id: (ids > pad_id)[:, None, None] & _future_hidden(ids.shape[-1]),
+            _mask_with(real=torch.gt),
             "comparas con >, y así el relleno solo se distingue si su identificador es el menor de "
             "todos: se pregunta si son distintos",
         ),
         Misconception(
             "additive",
-            _additive_mask,
+            _mask_with(given=_additive),
             "devuelves la máscara aditiva, con 0 y −∞; se pide la booleana, True = visible",
         ),
         Misconception(
             "as_floats",
-            lambda ids, pad_id: _decoder_mask(ids, pad_id).float(),
+            _mask_with(given=torch.Tensor.float),
             "son ceros y unos de punto flotante, y se pide la máscara booleana: combina las dos "
             "condiciones con & y deja los valores lógicos como están",
         ),
         Misconception(
             "as_numbers",
-            lambda ids, pad_id: _decoder_mask(ids, pad_id).long(),
+            _mask_with(given=torch.Tensor.long),
             "son ceros y unos, y se piden valores lógicos: ~ de un entero no es lo que parece",
         ),
     ),
@@ -342,50 +382,39 @@ def _cross_cases(rng):
     ]
 
 
-def _cross_from(queries, keys, values, masked=True):
-    """Atención cruzada en la que cada papel sale de `Y` (objetivo) o de `H` (codificador)."""
+def _of_target(Y, H, W):
+    return Y @ W
 
-    def implementation(Y, H, source_ids, pad_id, W_q, W_k, W_v):
-        sources = {"Y": Y, "H": H}
-        scores = (sources[queries] @ W_q) @ (sources[keys] @ W_k).mT / math.sqrt(W_q.shape[-1])
-        if masked:
-            scores = scores.masked_fill(~padding_mask(source_ids, pad_id), -math.inf)
-        return torch.softmax(scores, dim=-1) @ (sources[values] @ W_v)
 
-    return implementation
+def _of_source(Y, H, W):
+    return H @ W
+
+
+def _unmasked(scores, mask):
+    return scores.softmax(dim=-1)
 
 
 @combinable
 def _cross_with(
-    *, scale=None, visible=None, worst=-math.inf, dim=-1, after=False, project_values=True
+    real=torch.ne,
+    visible=lambda mask, t: mask,
+    memory=lambda H, mask: H,
+    queries=_of_target,
+    keys=_of_source,
+    values=_of_source,
+    beta=lambda d_model, d_k, d_v: 1 / math.sqrt(d_k),
+    weigh=lambda scores, mask: scores.masked_fill(~mask, -math.inf).softmax(dim=-1),
 ):
-    """Atención cruzada con un solo detalle cambiado; `scale` recibe d_model, d_k y d_v."""
+    """Qué se ve del origen, de dónde sale cada papel, cuánto puntúa y cómo se reparte."""
 
     def implementation(Y, H, source_ids, pad_id, W_q, W_k, W_v):
-        mask = padding_mask(source_ids, pad_id)
-        mask = mask if visible is None else visible(mask, Y.shape[-2])
-        beta = (scale or _by_root)(*W_q.shape, W_v.shape[-1])
-        scores = beta * (Y @ W_q) @ (H @ W_k).mT
-        A = torch.softmax(scores if after else scores.masked_fill(~mask, worst), dim=dim)
-        A = A.masked_fill(~mask, 0.0) if after else A
-        return A @ (H @ W_v if project_values else H)
+        mask = real(source_ids, pad_id).unsqueeze(-2)
+        H = memory(H, mask)
+        Q, K, V = queries(Y, H, W_q), keys(Y, H, W_k), values(Y, H, W_v)
+        scores = beta(*W_q.shape, W_v.shape[-1]) * Q @ K.mT
+        return weigh(scores, visible(mask, Q.shape[-2])) @ V
 
     return implementation
-
-
-def _by_root(d_model, d_k, d_v):
-    return 1 / math.sqrt(d_k)
-
-
-def _cross_pad_is_zero(Y, H, source_ids, pad_id, *matrices):
-    return _cross(Y, H, source_ids, 0, *matrices)
-
-
-def _cross_zeroed_states(Y, H, source_ids, pad_id, *matrices):
-    hidden = (source_ids == pad_id).unsqueeze(-1)
-    return _cross_from("Y", "H", "H", masked=False)(
-        Y, H.masked_fill(hidden, 0.0), source_ids, pad_id, *matrices
-    )
 
 
 CROSS_ATTENTION = Exercise(
@@ -399,52 +428,51 @@ CROSS_ATTENTION = Exercise(
     misconceptions=(
         Misconception(
             "swapped",
-            _cross_from("H", "Y", "Y", masked=False),
+            _cross_with(queries=_of_source, keys=_of_target, values=_of_target, weigh=_unmasked),
             "la pregunta va al revés: pregunta quien escribe (Y) y responde quien leyó (H). Tu "
             "salida tiene una fila por palabra del origen, y hace falta una por palabra escrita",
         ),
         Misconception(
             "swapped_and_masked",
-            _cross_from("H", "Y", "Y"),
+            _cross_with(queries=_of_source, keys=_of_target, values=_of_target),
             "las consultas salen del origen y las claves del objetivo: es al revés. Por eso la "
             "máscara del origen no encaja, salvo cuando las dos frases miden lo mismo",
             raises=RuntimeError,
         ),
         Misconception(
             "self_attention",
-            _cross_from("Y", "Y", "Y", masked=False),
+            _cross_with(keys=_of_target, values=_of_target, weigh=_unmasked),
             "no usas H en ningún lugar: es una autoatención del objetivo, y el decodificador no "
             "sabría qué está traduciendo",
         ),
         Misconception(
             "self_attention_masked",
-            _cross_from("Y", "Y", "Y"),
+            _cross_with(keys=_of_target, values=_of_target),
             "las claves y los valores salen del objetivo; deben salir de lo que dio el "
             "codificador. La máscara del origen te avisa: tiene otra longitud",
             raises=RuntimeError,
         ),
         Misconception(
             "encoder_alone",
-            _cross_from("H", "H", "H"),
-            "no usas Y en ningún lugar: es una autoatención del origen",
+            _cross_with(queries=_of_source),
+            "las consultas también salen de H, y así Y no pregunta nada: quien pregunta es lo que "
+            "se escribe",
         ),
         Misconception(
             "values_from_target",
-            _cross_from("Y", "H", "Y"),
-            "comparas bien, con las claves del origen, y después mezclas los valores del "
-            "objetivo: claves y valores son parejas, y salen de H los dos",
+            _cross_with(values=_of_target),
+            "mezclas los valores del objetivo: claves y valores son parejas, y salen de H los dos",
             raises=RuntimeError,
         ),
         Misconception(
             "keys_from_target",
-            _cross_from("Y", "Y", "H", masked=False),
-            "mezclas los valores del origen, pero los buscas con claves del objetivo: claves y "
-            "valores son parejas",
+            _cross_with(keys=_of_target, weigh=_unmasked),
+            "buscas los valores del origen con claves del objetivo: claves y valores son parejas",
             raises=RuntimeError,
         ),
         Misconception(
             "no_mask",
-            _cross_from("Y", "H", "H", masked=False),
+            _cross_with(weigh=_unmasked),
             "el relleno del origen recibe atención: oculta sus claves",
         ),
         Misconception(
@@ -460,63 +488,62 @@ CROSS_ATTENTION = Exercise(
         ),
         Misconception(
             "mask_after_softmax",
-            _cross_with(after=True),
-            "quitas el relleno después de la softmax (o pones a cero sus valores, que da lo "
-            "mismo): los pesos que quedan ya no suman 1; oculta las puntuaciones antes",
+            _cross_with(weigh=lambda scores, mask: scores.softmax(-1).masked_fill(~mask, 0.0)),
+            "ocultas después de la softmax (o pones a cero los valores, que da lo mismo): los "
+            "pesos que quedan ya no suman 1; oculta las puntuaciones antes",
         ),
         Misconception(
             "softmax_over_queries",
-            _cross_with(dim=-2, after=True),
+            _cross_with(weigh=lambda scores, mask: scores.softmax(-2).masked_fill(~mask, 0.0)),
             "la softmax va sobre las claves, el último eje: cada palabra que se escribe reparte 1 "
             "entre las del origen, y no al revés",
         ),
         Misconception(
             "hides_with_zero",
-            _cross_with(worst=0.0),
+            _cross_with(weigh=lambda scores, mask: scores.masked_fill(~mask, 0.0).softmax(-1)),
             "pones 0 en las puntuaciones ocultas (o las multiplicas por 0), y e⁰ = 1 sigue "
             "recibiendo peso: hace falta −∞",
         ),
         Misconception(
             "no_scale",
-            _cross_with(scale=lambda *widths: 1.0),
-            "todo sale de donde debe; faltó dividir las puntuaciones por √d_k",
+            _cross_with(beta=lambda *widths: 1.0),
+            "faltó dividir las puntuaciones por √d_k",
         ),
         Misconception(
             "scale_by_model",
-            _cross_with(scale=lambda d_model, d_k, d_v: 1 / math.sqrt(d_model)),
-            "todo sale de donde debe; la escala usa d_model, y la que importa es d_k, el ancho de "
-            "las consultas",
+            _cross_with(beta=lambda d_model, d_k, d_v: 1 / math.sqrt(d_model)),
+            "la escala usa d_model, y la que importa es d_k, el ancho de las consultas",
         ),
         Misconception(
             "scale_by_values",
-            _cross_with(scale=lambda d_model, d_k, d_v: 1 / math.sqrt(d_v)),
-            "todo sale de donde debe; la escala usa d_v, el ancho de los valores, y las "
-            "puntuaciones son productos de consultas y claves, de ancho d_k",
+            _cross_with(beta=lambda d_model, d_k, d_v: 1 / math.sqrt(d_v)),
+            "la escala usa d_v, el ancho de los valores, y las puntuaciones son productos de "
+            "consultas y claves, de ancho d_k",
         ),
         Misconception(
             "scale_without_root",
-            _cross_with(scale=lambda d_model, d_k, d_v: 1 / d_k),
-            "todo sale de donde debe; divides por d_k, y falta su raíz",
+            _cross_with(beta=lambda d_model, d_k, d_v: 1 / d_k),
+            "divides las puntuaciones por d_k, y falta su raíz",
         ),
         Misconception(
             "multiplies_by_root",
-            _cross_with(scale=lambda d_model, d_k, d_v: math.sqrt(d_k)),
-            "todo sale de donde debe; multiplicas por √d_k, y hay que dividir",
+            _cross_with(beta=lambda d_model, d_k, d_v: math.sqrt(d_k)),
+            "multiplicas las puntuaciones por √d_k, y hay que dividir",
         ),
         Misconception(
             "pad_is_zero",
-            _cross_pad_is_zero,
+            _cross_with(real=lambda ids, pad_id: ids != 0),
             "das por hecho que el relleno es el 0: su identificador llega en pad_id",
         ),
         Misconception(
             "zeroed_states",
-            _cross_zeroed_states,
+            _cross_with(memory=lambda H, mask: H.masked_fill(~mask.mT, 0.0), weigh=_unmasked),
             "pones a cero los estados del relleno, y una clave de ceros puntúa 0, que no es poco: "
             "e⁰ = 1 sigue recibiendo peso. Oculta sus puntuaciones con −∞",
         ),
         Misconception(
             "values_are_states",
-            _cross_with(project_values=False),
+            _cross_with(values=lambda Y, H, W_v: H),
             "mezclas los estados H tal cual: faltan los valores, H @ W_v",
         ),
     ),
@@ -546,18 +573,30 @@ def _feed_forward_cases(rng):
 
 
 @combinable
-def _feed_forward_with(first=torch.relu, second=lambda Z: Z, into=lambda X: X.mT, out=None):
+def _feed_forward_with(
+    into=lambda X: X.mT,
+    layer=F.conv1d,
+    biases=(1, 1),
+    activation=torch.relu,
+    where=("between",),
+    out=lambda Z: Z.mT,
+    join=lambda X, Z: Z,
+):
+    """Dos capas, con su activación donde diga `where`: «before», «between» o «after»."""
+
     def implementation(X, kernel_1, b_1, kernel_2, b_2):
-        hidden = first(F.conv1d(into(X), kernel_1, b_1))
-        result = second(F.conv1d(hidden, kernel_2, b_2))
-        return result.mT if out is None else out(result)
+        def activated(Z, place):
+            return activation(Z) if place in where else Z
+
+        hidden = layer(into(activated(X, "before")), kernel_1, biases[0] * b_1)
+        Z = layer(activated(hidden, "between"), kernel_2, biases[1] * b_2)
+        return join(X, out(activated(Z, "after")))
 
     return implementation
 
 
-def _kernels_as_matrices(X, kernel_1, b_1, kernel_2, b_2):
-    hidden = torch.relu(X @ kernel_1.squeeze(-1) + b_1)
-    return hidden @ kernel_2.squeeze(-1) + b_2
+def _kernel_as_matrix(Z, kernel, b):
+    return Z @ kernel.squeeze(-1) + b
 
 
 def _channels_by_reshape(X):
@@ -574,7 +613,7 @@ FEED_FORWARD = Exercise(
     misconceptions=(
         Misconception(
             "not_transposed",
-            _feed_forward_with(into=lambda X: X, out=lambda Z: Z),
+            _feed_forward_with(into=_as_it_is, out=_as_it_is),
             "conv1d espera los canales delante del tiempo, [batch, d_model, t], y tus tensores "
             "llevan el tiempo delante: solo funciona si por casualidad t = d_model, y entonces "
             "mezcla posiciones en lugar de coordenadas",
@@ -588,63 +627,63 @@ FEED_FORWARD = Exercise(
         ),
         Misconception(
             "not_transposed_back",
-            _feed_forward_with(out=lambda Z: Z),
-            "el cálculo es correcto y sale como lo da conv1d, [batch, d_model, t]: devuélvelo a "
-            "[batch, t, d_model]",
+            _feed_forward_with(out=_as_it_is),
+            "falta deshacer la transposición: lo que da conv1d es [batch, d_model, t]; devuélvelo "
+            "a [batch, t, d_model]",
         ),
         Misconception(
             "kernel_not_transposed",
-            _kernels_as_matrices,
+            _feed_forward_with(into=_as_it_is, layer=_kernel_as_matrix, out=_as_it_is),
             "usas el núcleo como matriz, y está guardado como [salida, entrada], igual que en "
             "nn.Linear: en X @ W va la transpuesta",
             raises=RuntimeError,
         ),
         Misconception(
             "no_activation",
-            _feed_forward_with(first=lambda Z: Z),
+            _feed_forward_with(where=()),
             "falta la ReLU entre las dos capas: sin ella, las dos juntas son una sola función "
             "lineal, y d_ff no sirve de nada",
         ),
         Misconception(
             "activation_at_the_end",
-            _feed_forward_with(first=lambda Z: Z, second=torch.relu),
-            "la ReLU va entre las dos capas, no al final: la salida se suma a la conexión "
+            _feed_forward_with(where=("after",)),
+            "la activación va entre las dos capas, no al final: la salida se suma a la conexión "
             "residual y necesita poder ser negativa",
         ),
         Misconception(
             "two_activations",
-            _feed_forward_with(second=torch.relu),
-            "sobra la segunda ReLU: la última capa es lineal, y su salida puede ser negativa",
+            _feed_forward_with(where=("between", "after")),
+            "sobra la segunda activación: la última capa es lineal, y su salida puede ser negativa",
         ),
         Misconception(
             "gelu",
-            _feed_forward_with(first=F.gelu),
+            _feed_forward_with(activation=F.gelu),
             "usaste GELU, la de BERT; aquí se pide la del artículo original, ReLU",
         ),
         Misconception(
             "no_biases",
-            lambda X, k_1, b_1, k_2, b_2: _feed_forward(X, k_1, 0 * b_1, k_2, 0 * b_2),
+            _feed_forward_with(biases=(0, 0)),
             "faltan los sesgos: conv1d los recibe como tercer argumento",
         ),
         Misconception(
             "no_first_bias",
-            lambda X, k_1, b_1, k_2, b_2: _feed_forward(X, k_1, 0 * b_1, k_2, b_2),
+            _feed_forward_with(biases=(0, 1)),
             "a la primera capa le falta su sesgo",
         ),
         Misconception(
             "no_last_bias",
-            lambda X, k_1, b_1, k_2, b_2: _feed_forward(X, k_1, b_1, k_2, 0 * b_2),
+            _feed_forward_with(biases=(1, 0)),
             "a la segunda capa le falta su sesgo",
         ),
         Misconception(
             "activation_first",
-            _feed_forward_with(into=lambda X: X.mT.relu(), first=lambda Z: Z),
-            "la ReLU va entre las dos capas, y tú se la aplicas a la entrada: se pierde lo "
+            _feed_forward_with(where=("before",)),
+            "la activación va entre las dos capas, y tú se la aplicas a la entrada: se pierde lo "
             "negativo antes de mirarlo, y las dos capas siguen siendo una sola función lineal",
         ),
         Misconception(
             "residual_included",
-            lambda X, *parameters: X + _feed_forward(X, *parameters),
+            _feed_forward_with(join=torch.add),
             "sumaste la conexión residual; esta es solo la subcapa: de la suma se ocupa el bloque",
         ),
     ),
@@ -667,8 +706,36 @@ def _rms_cases(rng):
     ]
 
 
-def _divided_by(size):
-    return lambda X, gain, eps: gain * X / size(X, eps)
+@combinable
+def _rms_with(
+    before=_as_it_is,
+    measure=torch.square,
+    mean=lambda S: S.mean(-1, keepdim=True),
+    inside=torch.add,
+    root=lambda mean, eps: mean.sqrt(),
+    divide=torch.div,
+    scale=lambda Z, gain: gain * Z,
+):
+    """La fórmula, paso a paso: S, los cuadrados; su media; más ε; la raíz; X entre ella; por g."""
+
+    def implementation(X, gain, eps):
+        X = before(X)
+        size = root(inside(mean(measure(X)), eps), eps)
+        return scale(divide(X, size), gain)
+
+    return implementation
+
+
+def _centred(X):
+    return X - X.mean(-1, keepdim=True)
+
+
+def _total(S):
+    return S.sum(-1, keepdim=True)
+
+
+def _mean_alone(mean, eps):
+    return mean
 
 
 RMS_NORM = Exercise(
@@ -681,112 +748,105 @@ RMS_NORM = Exercise(
     misconceptions=(
         Misconception(
             "layer_norm",
-            lambda X, gain, eps: F.layer_norm(X, X.shape[-1:], gain, None, eps),
-            "eso es la normalización de capa: resta la media. RMSNorm no centra; solo divide por "
-            "la raíz de la media de los cuadrados",
+            _rms_with(before=_centred),
+            "restas la media, como la normalización de capa: RMSNorm no centra",
         ),
         Misconception(
             "standard_deviation",
-            _divided_by(lambda X, eps: (X.var(-1, keepdim=True, unbiased=False) + eps).sqrt()),
-            "divides por la desviación estándar, que mide cuánto se apartan de su media; aquí se "
+            _rms_with(measure=lambda X: _centred(X).square()),
+            "mides con la desviación estándar, que dice cuánto se apartan de su media; aquí se "
             "mide cuánto se apartan de cero",
         ),
         Misconception(
             "euclidean_length",
-            _divided_by(lambda X, eps: (X.square().sum(-1, keepdim=True) + eps).sqrt()),
-            "divides por la longitud del vector: es la *media* de los cuadrados, no la suma. Con "
-            "la suma, cada coordenada se encoge cuando d crece",
+            _rms_with(mean=_total),
+            "sumas sobre las coordenadas: es la *media* de los cuadrados, no la suma, que crece "
+            "con d",
         ),
         Misconception(
             "unit_length",
-            lambda X, gain, eps: gain * F.normalize(X, dim=-1),
-            "dejas cada vector con longitud 1, y RMSNorm lo deja con longitud √d: es la media de "
+            _rms_with(mean=_total, inside=_mean_alone),
+            "sumas sobre las coordenadas, como F.normalize, que deja longitud 1: es la media de "
             "los cuadrados, no la suma (y falta ε)",
         ),
         Misconception(
             "sample_deviation",
-            _divided_by(lambda X, eps: X.std(-1, keepdim=True)),
-            "divides por la desviación estándar, que resta la media (y la de std, además, divide "
+            _rms_with(
+                measure=lambda X: _centred(X).square(),
+                mean=lambda S: _total(S) / (S.shape[-1] - 1),
+                inside=_mean_alone,
+            ),
+            "mides con la desviación estándar, que resta la media (y la de std, además, divide "
             "entre d − 1)",
         ),
         Misconception(
             "no_root",
-            _divided_by(lambda X, eps: X.square().mean(-1, keepdim=True) + eps),
-            "falta la raíz: divides por la media de los cuadrados, en unidades al cuadrado",
+            _rms_with(root=_mean_alone),
+            "falta la raíz: la media de los cuadrados está en unidades al cuadrado",
         ),
         Misconception(
             "mean_of_magnitudes",
-            _divided_by(lambda X, eps: X.abs().mean(-1, keepdim=True) + eps),
-            "promedias los valores absolutos; RMS es la raíz (R) de la media (M) de los "
-            "cuadrados (S)",
+            _rms_with(measure=torch.abs, root=_mean_alone),
+            "usas los valores absolutos; RMS es la raíz (R) de la media (M) de los cuadrados (S)",
         ),
         Misconception(
             "eps_outside",
-            _divided_by(lambda X, eps: X.square().mean(-1, keepdim=True).sqrt() + eps),
+            _rms_with(inside=_mean_alone, root=lambda mean, eps: mean.sqrt() + eps),
             "sumas ε después de la raíz; va dentro, junto a la media de los cuadrados. Con "
             "números pequeños se nota",
         ),
         Misconception(
             "no_eps",
-            _divided_by(lambda X, eps: X.square().mean(-1, keepdim=True).sqrt()),
-            "falta ε: un vector de ceros daría 0/0",
+            _rms_with(inside=_mean_alone),
+            "falta ε, que evita dividir entre cero cuando el vector es de ceros",
         ),
         Misconception(
             "over_time",
-            _divided_by(lambda X, eps: (X.square().mean(-2, keepdim=True) + eps).sqrt()),
+            _rms_with(mean=lambda S: S.mean(-2, keepdim=True)),
             "normalizas sobre las posiciones: cada palabra se normaliza sola, con sus propias "
             "coordenadas, el último eje",
         ),
         Misconception(
             "over_everything",
-            _divided_by(lambda X, eps: (X.square().mean() + eps).sqrt()),
+            _rms_with(mean=torch.mean),
             "una sola media para todo el lote: cada posición necesita la suya",
         ),
         Misconception(
             "root_before_mean",
-            _divided_by(
-                lambda X, eps: (X.square().sum(-1, keepdim=True) + eps).sqrt() / X.shape[-1]
-            ),
-            "divides por d después de la raíz; primero la media de los cuadrados y después la raíz",
+            _rms_with(mean=_total, divide=lambda X, size: X / (size / X.shape[-1])),
+            "divides entre d al final: primero va la media de los cuadrados, y después ε y la raíz",
         ),
         Misconception(
             "eps_written_by_hand",
-            _divided_by(lambda X, eps: (X.square().mean(-1, keepdim=True) + 1e-5).sqrt()),
+            _rms_with(inside=lambda mean, eps: mean + 1e-5),
             "escribiste un valor fijo para ε: llega en eps",
         ),
         Misconception(
             "one_plus_gain",
-            lambda X, gain, eps: _rms_norm(X, 1 + gain, eps),
+            _rms_with(scale=lambda Z, gain: (1 + gain) * Z),
             "multiplicas por 1 + g; se pide la ganancia tal cual",
         ),
         Misconception(
             "adds_gain",
-            lambda X, gain, eps: _rms_norm(X, torch.ones_like(gain), eps) + gain,
+            _rms_with(scale=torch.add),
             "sumas la ganancia; cada coordenada se multiplica por la suya",
         ),
         Misconception(
             "no_gain",
-            lambda X, gain, eps: _rms_norm(X, torch.ones_like(gain), eps),
+            _rms_with(scale=lambda Z, gain: Z),
             "falta la ganancia: sin ella, la capa no puede devolver a una coordenada la escala "
             "que le convenga",
         ),
         Misconception(
             "multiplies",
-            lambda X, gain, eps: gain * X * (X.square().mean(-1, keepdim=True) + eps).sqrt(),
-            "multiplicas por la raíz en lugar de dividir",
+            _rms_with(divide=torch.mul),
+            "multiplicas donde hay que dividir",
         ),
     ),
 )
 
 
 # 7 · Dónde va la norma
-
-
-def _residual(x, sublayer, placement, norm, norm_out):
-    if placement == "post":
-        return norm(x + sublayer(x))
-    branch = sublayer(norm(x))
-    return x + (norm_out(branch) if placement == "sandwich" else branch)
 
 
 def _residual_call(student, x, W, placement, gain, gain_out):
@@ -810,20 +870,30 @@ def _gains(rng, d_model):
     return 1 + 0.5 * _randn(rng, d_model), 1 + 0.5 * _randn(rng, d_model)
 
 
-def _residual_where(**by_placement):
-    """Una conexión residual correcta, salvo en las colocaciones dadas."""
-
-    def implementation(x, f, placement, norm, norm_out):
-        wrong = by_placement.get(placement)
-        if wrong is None:
-            return _residual(x, f, placement, norm, norm_out)
-        return wrong(x, f, norm, norm_out)
-
-    return implementation
+def _post(x, f, norm, norm_out):
+    return norm(x + f(x))
 
 
-def _no_residual(x, f, placement, norm, norm_out):
-    return _residual(x, f, placement, norm, norm_out) - x if placement != "post" else norm(f(x))
+def _pre(x, f, norm, norm_out):
+    return x + f(norm(x))
+
+
+def _sandwich(x, f, norm, norm_out):
+    return x + norm_out(f(norm(x)))
+
+
+@combinable
+def _residual_with(post=_post, pre=_pre, sandwich=_sandwich):
+    """Cada colocación, con su fórmula."""
+    formulas = {"post": post, "pre": pre, "sandwich": sandwich}
+    return lambda x, f, placement, norm, norm_out: formulas[placement](x, f, norm, norm_out)
+
+
+_ALONE = {
+    "post": lambda x, f, norm, norm_out: norm(f(x)),
+    "pre": lambda x, f, norm, norm_out: f(norm(x)),
+    "sandwich": lambda x, f, norm, norm_out: norm_out(f(norm(x))),
+}
 
 
 def _placed(wanted):
@@ -837,7 +907,7 @@ RESIDUAL = Exercise(
     partial=tuple(
         Part(f"la colocación {each}", 1, cases=_placed(each)) for each in ("post", "pre")
     ),
-    reference=_residual,
+    reference=_residual_with(),
     cases=_residual_cases,
     call=_residual_call,
     gradient=True,
@@ -845,52 +915,46 @@ RESIDUAL = Exercise(
     misconceptions=(
         Misconception(
             "post_and_pre_swapped",
-            lambda x, f, placement, norm, norm_out: _residual(
-                x, f, {"post": "pre", "pre": "post"}.get(placement, placement), norm, norm_out
-            ),
+            _residual_with(post=_pre, pre=_post),
             "confundes post con pre: el nombre dice dónde va la norma respecto de la subcapa. "
             "post, después (y después de la suma); pre, antes",
         ),
         Misconception(
             "always_post",
-            lambda x, f, placement, norm, norm_out: _residual(x, f, "post", norm, norm_out),
-            "haces lo mismo en las tres: falta mirar placement",
+            _residual_with(pre=_post, sandwich=_post),
+            "con «pre» y con «sandwich» haces lo que se pide con «post»: falta mirar placement",
         ),
         Misconception(
             "always_pre",
-            lambda x, f, placement, norm, norm_out: _residual(x, f, "pre", norm, norm_out),
-            "haces pre en las tres: falta mirar placement",
+            _residual_with(post=_pre, sandwich=_pre),
+            "con «post» y con «sandwich» haces lo que se pide con «pre»: falta mirar placement",
         ),
         Misconception(
             "always_sandwich",
-            lambda x, f, placement, norm, norm_out: _residual(x, f, "sandwich", norm, norm_out),
-            "haces sándwich en las tres: falta mirar placement",
+            _residual_with(post=_sandwich, pre=_sandwich),
+            "con «post» y con «pre» haces lo que se pide con «sandwich»: falta mirar placement",
         ),
         Misconception(
             "post_for_the_rest",
-            _residual_where(sandwich=lambda x, f, norm, norm_out: norm(x + f(x))),
-            "con «sandwich» haces lo mismo que con «post»: ¿le falta su rama al if?",
+            _residual_with(sandwich=_post),
+            "con «sandwich» haces lo que se pide con «post»: ¿le falta su rama al if?",
         ),
         Misconception(
             "no_residual",
-            _no_residual,
+            _residual_with(**_ALONE),
             "falta la conexión residual: la entrada debe sumarse a lo que da la subcapa",
         ),
         *(
             Misconception(
                 f"no_residual_in_{placement}",
-                _residual_where(**{placement: without}),
+                _residual_with(**{placement: alone}),
                 f"en «{placement}» falta la conexión residual: la entrada debe sumarse",
             )
-            for placement, without in (
-                ("post", lambda x, f, norm, norm_out: norm(f(x))),
-                ("pre", lambda x, f, norm, norm_out: f(norm(x))),
-                ("sandwich", lambda x, f, norm, norm_out: norm_out(f(norm(x)))),
-            )
+            for placement, alone in _ALONE.items()
         ),
         Misconception(
             "normalises_the_stream",
-            _residual_where(
+            _residual_with(
                 pre=lambda x, f, norm, norm_out: norm(x) + f(norm(x)),
                 sandwich=lambda x, f, norm, norm_out: norm(x) + norm_out(f(norm(x))),
             ),
@@ -900,52 +964,53 @@ RESIDUAL = Exercise(
         ),
         Misconception(
             "post_normalises_the_branch",
-            _residual_where(post=lambda x, f, norm, norm_out: x + norm(f(x))),
+            _residual_with(post=lambda x, f, norm, norm_out: x + norm(f(x))),
             "en post, la norma se aplica a la suma, no a la salida de la subcapa",
         ),
         Misconception(
             "post_normalises_the_input",
-            _residual_where(post=lambda x, f, norm, norm_out: norm(x) + f(x)),
+            _residual_with(post=lambda x, f, norm, norm_out: norm(x) + f(x)),
             "en post, la norma va después de sumar; tú normalizas la entrada y sumas después",
         ),
         Misconception(
             "pre_normalises_the_sum",
-            _residual_where(pre=lambda x, f, norm, norm_out: norm(x + f(norm(x)))),
+            _residual_with(pre=lambda x, f, norm, norm_out: norm(x + f(norm(x)))),
             "en pre sobra la norma del final: la suma sale sin normalizar, y así llega al bloque "
             "siguiente",
         ),
         Misconception(
             "sandwich_normalises_the_sum",
-            _residual_where(sandwich=lambda x, f, norm, norm_out: norm_out(x + f(norm(x)))),
+            _residual_with(sandwich=lambda x, f, norm, norm_out: norm_out(x + f(norm(x)))),
             "en sándwich, la segunda norma va dentro de la rama, antes de sumar: las dos rodean "
             "a la subcapa, no a la suma",
         ),
         Misconception(
             "sandwich_around_everything",
-            _residual_where(sandwich=lambda x, f, norm, norm_out: norm(x + norm_out(f(x)))),
+            _residual_with(sandwich=lambda x, f, norm, norm_out: norm(x + norm_out(f(x)))),
             "en sándwich normalizas la suma, y la entrada de la subcapa llega sin normalizar: las "
             "dos normas van en la rama, una antes y otra después de la subcapa",
         ),
         Misconception(
             "sandwich_shares_its_norm",
-            _residual_where(sandwich=lambda x, f, norm, norm_out: x + norm(f(norm(x)))),
-            "usas la misma norma a los dos lados: cada una tiene sus parámetros; la de salida es "
-            "norm_out",
+            _residual_with(sandwich=lambda x, f, norm, norm_out: x + norm(f(norm(x)))),
+            "en sándwich usas la misma norma a los dos lados: cada una tiene sus parámetros; la de "
+            "salida es norm_out",
         ),
         Misconception(
             "sandwich_norms_exchanged",
-            _residual_where(sandwich=lambda x, f, norm, norm_out: x + norm(f(norm_out(x)))),
+            _residual_with(sandwich=lambda x, f, norm, norm_out: x + norm(f(norm_out(x)))),
             "las dos normas del sándwich están intercambiadas: norm entra, norm_out sale",
         ),
         Misconception(
             "sandwich_without_input_norm",
-            _residual_where(sandwich=lambda x, f, norm, norm_out: x + norm_out(f(x))),
+            _residual_with(sandwich=lambda x, f, norm, norm_out: x + norm_out(f(x))),
             "al sándwich le falta el pan de abajo: normaliza también la entrada de la subcapa",
         ),
         Misconception(
             "sandwich_without_output_norm",
-            _residual_where(sandwich=lambda x, f, norm, norm_out: x + f(norm(x))),
-            "tu sándwich es igual a pre: falta la norma de la salida de la subcapa",
+            _residual_with(sandwich=_pre),
+            "con «sandwich» haces lo que se pide con «pre»: falta la norma de la salida de la "
+            "subcapa",
         ),
     ),
 )
@@ -953,26 +1018,10 @@ RESIDUAL = Exercise(
 
 # 8 · Un bloque del codificador
 
-BLOCK_NAMES = ("W_q", "W_k", "W_v", "W_h", "W_1", "b_1", "W_2", "b_2")
-
-
-def _multi_head(X, P, num_heads, mask, beta=None, project=True):
-    Q, K, V = (_split(X @ P[name], num_heads) for name in ("W_q", "W_k", "W_v"))
-    H = _merge(attention(Q, K, V, mask=mask, beta=beta))
-    return H @ P["W_h"] if project else H
-
-
-def _network(X, P, activation=torch.relu):
-    return activation(X @ P["W_1"] + P["b_1"]) @ P["W_2"] + P["b_2"]
-
 
 def _norm(X, P, which):
-    return F.layer_norm(X, X.shape[-1:], P[f"gain_{which}"], P[f"bias_{which}"])
-
-
-def _block(X, P, num_heads, mask):
-    Z = _norm(X + _multi_head(X, P, num_heads, mask), P, 1)
-    return _norm(Z + _network(Z, P), P, 2)
+    """La norma 1 o la 2; con None, una sin parámetros."""
+    return F.layer_norm(X, X.shape[-1:], P.get(f"gain_{which}"), P.get(f"bias_{which}"))
 
 
 def _block_parameters(rng, d_model, d_ff):
@@ -1000,260 +1049,210 @@ def _block_cases(rng):
     return cases
 
 
-@combinable
-def _block_with(attend=_multi_head, network=_network):
-    """Un bloque post-LN correcto con otra subcapa."""
-
-    def implementation(X, P, num_heads, mask):
-        Z = _norm(X + attend(X, P, num_heads, mask), P, 1)
-        return _norm(Z + network(Z, P), P, 2)
-
-    return implementation
+# Unir una subcapa `f` a lo que le llega, `x`; `X` es lo que entró en el bloque.
 
 
-def _block_joined(join_1, join_2):
-    """Un bloque que une sus subcapas de otra manera: `join(x, f, norm)`."""
-
-    def implementation(X, P, num_heads, mask):
-        Z = join_1(X, lambda x: _multi_head(x, P, num_heads, mask), lambda x: _norm(x, P, 1))
-        return join_2(Z, lambda z: _network(z, P), lambda z: _norm(z, P, 2))
-
-    return implementation
-
-
-def _join_post(x, f, norm):
+def _join_post(x, f, norm, X):
     return norm(x + f(x))
 
 
-def _join_pre(x, f, norm):
+def _join_pre(x, f, norm, X):
     return x + f(norm(x))
 
 
-def _join_alone(x, f, norm):
+def _join_alone(x, f, norm, X):
     return norm(f(x))
 
 
-def _join_without_norm(x, f, norm):
+def _join_without_norm(x, f, norm, X):
     return x + f(x)
 
 
-def _residual_from_the_input(X, P, num_heads, mask):
-    Z = _norm(X + _multi_head(X, P, num_heads, mask), P, 1)
-    return _norm(X + _network(Z, P), P, 2)
+@combinable
+def _block_with(
+    split=_split,
+    visible=lambda mask, t: mask,
+    beta=lambda d_model, d_k: 1 / math.sqrt(d_k),
+    merge=_merge,
+    project=lambda H, W_h: H @ W_h,
+    activation=torch.relu,
+    biases=1,
+    first=_join_post,
+    second=_join_post,
+    norms=(1, 2),
+):
+    """El bloque, de dentro afuera: la atención, la red y cómo se unen las dos mitades."""
 
+    def implementation(X, P, num_heads, mask):
+        def attend(X):
+            Q, K, V = (split(X @ P[name], num_heads) for name in ("W_q", "W_k", "W_v"))
+            scale = beta(X.shape[-1], Q.shape[-1])
+            H = attention(Q, K, V, mask=visible(mask, X.shape[-2]), beta=scale)
+            return project(merge(H), P["W_h"])
 
-def _parallel_block(X, P, num_heads, mask):
-    Z = _norm(X + _multi_head(X, P, num_heads, mask), P, 1)
-    return _norm(Z + _network(X, P), P, 2)
+        def network(Z):
+            hidden = activation(Z @ P["W_1"] + biases * P["b_1"])
+            return hidden @ P["W_2"] + biases * P["b_2"]
 
+        Z = first(X, attend, lambda x: _norm(x, P, norms[0]), X)
+        return second(Z, network, lambda z: _norm(z, P, norms[1]), X)
 
-def _norms_exchanged(X, P, num_heads, mask):
-    exchanged = P | {
-        f"{kind}_{i}": P[f"{kind}_{3 - i}"] for kind in ("gain", "bias") for i in (1, 2)
-    }
-    return _block(X, exchanged, num_heads, mask)
-
-
-def _neutral_norms(X):
-    ones, zeros = torch.ones(X.shape[-1]), torch.zeros(X.shape[-1])
-    return {f"gain_{i}": ones for i in (1, 2)} | {f"bias_{i}": zeros for i in (1, 2)}
-
-
-def _one_norm_twice(X, P, num_heads, mask):
-    return _block(X, P | {"gain_2": P["gain_1"], "bias_2": P["bias_1"]}, num_heads, mask)
-
-
-def _heads_by_reshape(X, P, num_heads, mask):
-    *batch, t, d_model = X.shape
-    shape = (*batch, num_heads, t, d_model // num_heads)
-    Q, K, V = ((X @ P[name]).reshape(shape) for name in ("W_q", "W_k", "W_v"))
-    return attention(Q, K, V, mask=mask).reshape(X.shape) @ P["W_h"]
-
-
-def _heads_merged_by_reshape(X, P, num_heads, mask):
-    Q, K, V = (_split(X @ P[name], num_heads) for name in ("W_q", "W_k", "W_v"))
-    return attention(Q, K, V, mask=mask).reshape(X.shape) @ P["W_h"]
-
-
-def _heads_interleaved(X, P, num_heads, mask):
-    """Reparte salteado y junta del mismo modo: coherente, y distinto de lo pedido."""
-    Q, K, V = (
-        (X @ P[name]).unflatten(-1, (-1, num_heads)).movedim(-1, -3)
-        for name in ("W_q", "W_k", "W_v")
-    )
-    return attention(Q, K, V, mask=mask).movedim(-3, -1).flatten(-2) @ P["W_h"]
-
-
-def _heads_merged_interleaved(X, P, num_heads, mask):
-    Q, K, V = (_split(X @ P[name], num_heads) for name in ("W_q", "W_k", "W_v"))
-    return attention(Q, K, V, mask=mask).movedim(-3, -1).flatten(-2) @ P["W_h"]
-
-
-def _first_half(X, P, num_heads, mask):
-    return _norm(X + _multi_head(X, P, num_heads, mask), P, 1)
+    return implementation
 
 
 ENCODER_BLOCK = Exercise(
     name="transformer.encoder_block",
     points=3,
-    reference=_block,
+    reference=_block_with(),
     cases=_block_cases,
     gradient=True,
     tolerance=TOLERANCE,
     misconceptions=(
         Misconception(
             "no_residuals",
-            _block_joined(_join_alone, _join_alone),
+            _block_with(first=_join_alone, second=_join_alone),
             "faltan las dos conexiones residuales: cada subcapa corrige su entrada, no la "
             "sustituye",
         ),
         Misconception(
             "no_first_residual",
-            _block_joined(_join_alone, _join_post),
+            _block_with(first=_join_alone),
             "falta la conexión residual de la atención: a lo que encontró hay que sumarle X",
         ),
         Misconception(
             "no_second_residual",
-            _block_joined(_join_post, _join_alone),
+            _block_with(second=_join_alone),
             "falta la conexión residual de la red prealimentada",
         ),
         Misconception(
             "pre_norm",
-            _block_joined(_join_pre, _join_pre),
+            _block_with(first=_join_pre, second=_join_pre),
             "normalizas antes de cada subcapa (pre-LN); el bloque del artículo normaliza después "
             "de cada suma (post-LN)",
         ),
         Misconception(
             "no_last_norm",
-            _block_joined(_join_post, _join_without_norm),
+            _block_with(second=_join_without_norm),
             "falta la normalización del final, después de la segunda suma",
         ),
         Misconception(
             "no_first_norm",
-            _block_joined(_join_without_norm, _join_post),
+            _block_with(first=_join_without_norm),
             "falta la normalización de en medio, entre la atención y la red prealimentada",
         ),
         Misconception(
             "no_norms",
-            _block_joined(_join_without_norm, _join_without_norm),
+            _block_with(first=_join_without_norm, second=_join_without_norm),
             "no normalizas en ningún lugar: tras cada suma va una normalización de capa",
         ),
         Misconception(
             "residual_from_the_input",
-            _residual_from_the_input,
+            _block_with(second=lambda z, f, norm, X: norm(X + f(z))),
             "la segunda suma parte de X, la entrada del bloque; debe partir de lo que salió de la "
             "primera mitad",
         ),
         Misconception(
             "network_on_the_input",
-            _parallel_block,
+            _block_with(second=lambda z, f, norm, X: norm(z + f(X))),
             "la red prealimentada recibe X; debe recibir lo que salió de la primera mitad (en "
             "paralelo trabajan los bloques de PaLM, no estos)",
         ),
         Misconception(
             "norms_exchanged",
-            _norms_exchanged,
+            _block_with(norms=(2, 1)),
             "las dos normas están intercambiadas: la 1 sigue a la atención y la 2, a la red "
             "prealimentada",
         ),
         Misconception(
             "one_norm_twice",
-            _one_norm_twice,
+            _block_with(norms=(1, 1)),
             "usas los mismos parámetros en las dos normas: cada una tiene los suyos",
         ),
         Misconception(
             "norms_without_parameters",
-            lambda X, P, num_heads, mask: _block(X, P | _neutral_norms(X), num_heads, mask),
+            _block_with(norms=(None, None)),
             "las normas no usan sus parámetros: F.layer_norm los recibe después de la forma, "
             "ganancia y sesgo",
         ),
         Misconception(
             "network_without_biases",
-            _block_with(network=lambda Z, P: torch.relu(Z @ P["W_1"]) @ P["W_2"]),
+            _block_with(biases=0),
             "a la red prealimentada le faltan los sesgos b_1 y b_2",
         ),
         Misconception(
             "ignores_mask",
-            _block_with(attend=lambda X, P, h, mask: _multi_head(X, P, h, None)),
+            _block_with(visible=lambda mask, t: None),
             "no usas la máscara: el relleno recibe atención",
         ),
         Misconception(
             "inverted_mask",
-            _block_with(attend=lambda X, P, h, mask: _multi_head(X, P, h, ~mask)),
+            _block_with(visible=lambda mask, t: ~mask),
             "la máscara está al revés: con ~ dejas ver solo el relleno. Aquí y en `attention`, "
             "True = visible",
         ),
         Misconception(
             "scale_by_model",
-            _block_with(
-                attend=lambda X, P, h, mask: _multi_head(X, P, h, mask, X.shape[-1] ** -0.5)
-            ),
+            _block_with(beta=lambda d_model, d_k: 1 / math.sqrt(d_model)),
             "la escala usa d_model; dentro de cada cabeza, el ancho es d_k = d_model / num_heads",
         ),
         Misconception(
             "one_head",
-            _block_with(attend=lambda X, P, h, mask: _multi_head(X, P, 1, mask)),
+            _block_with(split=lambda X, num_heads: _split(X, 1)),
             "atiendes con una sola cabeza, del ancho de todo el modelo: falta partir en num_heads",
         ),
         Misconception(
             "heads_by_reshape",
-            _block_with(attend=_heads_by_reshape),
+            _block_with(split=_split_by_reshape, merge=_merge_by_reshape),
             "partes las cabezas con reshape, sin mover ejes: cada cabeza recibe trozos de "
             "posiciones distintas (es el ejercicio 1)",
         ),
         Misconception(
             "heads_merged_by_reshape",
-            _block_with(attend=_heads_merged_by_reshape),
-            "las cabezas se parten bien y se juntan mal: antes del reshape hay que devolver su "
-            "eje a su lugar (es el ejercicio 2)",
+            _block_with(merge=_merge_by_reshape),
+            "juntas mal las cabezas: antes del reshape hay que devolver su eje a su lugar (es el "
+            "ejercicio 2)",
         ),
         Misconception(
             "heads_interleaved",
-            _block_with(attend=_heads_interleaved),
+            _block_with(split=_split_interleaved, merge=_merge_interleaved),
             "repartes las coordenadas salteadas entre las cabezas: cada una recibe un tramo "
             "seguido. En rearrange, «(h d)», no «(d h)»",
         ),
         Misconception(
             "heads_merged_interleaved",
-            _block_with(attend=_heads_merged_interleaved),
-            "las cabezas se parten bien y al juntarlas se intercalan: se concatenan enteras, una "
-            "tras otra. En rearrange, «(h d)», no «(d h)»",
+            _block_with(merge=_merge_interleaved),
+            "al juntar las cabezas las intercalas: se concatenan enteras, una tras otra. En "
+            "rearrange, «(h d)», no «(d h)»",
         ),
         Misconception(
             "causal",
-            _block_with(
-                attend=lambda X, P, h, mask: _multi_head(
-                    X, P, h, mask & _future_hidden(X.shape[-2])
-                )
-            ),
+            _block_with(visible=lambda mask, t: mask & _future_hidden(t)),
             "pusiste además una máscara causal: el codificador lee la frase entera, y en ella nada "
             "es futuro",
         ),
         Misconception(
             "output_matrix_transposed",
-            _block_with(
-                attend=lambda X, P, h, mask: _multi_head(X, P | {"W_h": P["W_h"].T}, h, mask)
-            ),
+            _block_with(project=lambda H, W_h: H @ W_h.T),
             "usas W_h transpuesta; todas las matrices van como X @ W",
         ),
         Misconception(
             "only_attention",
-            _first_half,
-            "esa es la primera mitad del bloque; falta la segunda: la red, su suma y su norma",
+            _block_with(second=lambda z, f, norm, X: z),
+            "falta la segunda mitad del bloque: la red, su suma y su norma",
         ),
         Misconception(
             "no_output_matrix",
-            _block_with(attend=lambda X, P, h, mask: _multi_head(X, P, h, mask, project=False)),
+            _block_with(project=lambda H, W_h: H),
             "falta W_h: concatenadas las cabezas, una matriz más las combina",
         ),
         Misconception(
             "no_activation",
-            _block_with(network=lambda Z, P: _network(Z, P, lambda hidden: hidden)),
+            _block_with(activation=_as_it_is),
             "falta la ReLU en la red prealimentada",
         ),
         Misconception(
             "gelu",
-            _block_with(network=lambda Z, P: _network(Z, P, F.gelu)),
+            _block_with(activation=F.gelu),
             "usaste GELU en la red prealimentada; el enunciado pide ReLU",
         ),
     ),
@@ -1272,21 +1271,24 @@ def _plain_norm(X):
     return F.layer_norm(X, X.shape[-1:])
 
 
-def _decoder(Y, H, P, source_mask, *, own=None, cross=None, queries=None, memory=None, end=None):
-    """Un bloque del decodificador, con las piezas que se quieran cambiar."""
-    t_t, t_s = Y.shape[-2], H.shape[-2]
-    own_mask = _future_hidden(t_t) if own is None else own(t_t)
-    cross_mask = source_mask if cross is None else cross(source_mask, t_t, t_s)
-    Z = _plain_norm(Y + _attend_once(Y, Y, P, "self", own_mask))
-    asking = Z if queries is None else queries(Y, Z)
-    answering = H if memory is None else memory(Y, Z)
-    C = _plain_norm(Z + _attend_once(asking, answering, P, "cross", cross_mask))
-    hidden = torch.relu(C @ P["W_1"]) @ P["W_2"]
-    return _plain_norm(C + hidden) if end is None else end(Z, C, hidden)
+@combinable
+def _decoder_with(
+    own=_future_hidden,
+    cross=lambda mask, t_t, t_s: mask,
+    queries=lambda Y, Z: Z,
+    memory=lambda H, Z: H,
+    last=lambda Z, C: C,
+):
+    """Las dos máscaras, quién pregunta a qué memoria, y de dónde parte la última suma."""
 
+    def implementation(Y, H, P, source_mask):
+        t_t, t_s = Y.shape[-2], H.shape[-2]
+        Z = _plain_norm(Y + _attend_once(Y, Y, P, "self", own(t_t)))
+        read = _attend_once(queries(Y, Z), memory(H, Z), P, "cross", cross(source_mask, t_t, t_s))
+        C = _plain_norm(Z + read)
+        return _plain_norm(last(Z, C) + torch.relu(C @ P["W_1"]) @ P["W_2"])
 
-def _decoder_with(**changes):
-    return lambda Y, H, P, source_mask: _decoder(Y, H, P, source_mask, **changes)
+    return implementation
 
 
 def _decoder_parameters(rng, d):
@@ -1312,10 +1314,14 @@ def _causal_too(mask, t_t, t_s):
     return mask & _future_hidden(t_t, t_s)
 
 
+def _no_mask(mask, t_t, t_s):
+    return None
+
+
 DECODER_BUG = Exercise(
     name="transformer.decoder_bug",
     points=2,
-    reference=_decoder,
+    reference=_decoder_with(),
     cases=_decoder_cases,
     gradient=True,
     tolerance=TOLERANCE,
@@ -1329,62 +1335,60 @@ DECODER_BUG = Exercise(
         Misconception(
             "both_causal",
             _decoder_with(cross=_causal_too),
-            "la autoatención ya no ve el futuro; ahora sobra la otra mitad: la primera palabra "
-            "que se escribe sigue sin ver el final de la frase de origen",
+            "en la atención cruzada sobra lo causal: la primera palabra que se escribe no ve el "
+            "final de la frase de origen",
         ),
         Misconception(
             "none_causal",
             _decoder_with(own=_everything),
-            "la atención cruzada ya ve el origen entero; falta la otra mitad: en la "
-            "autoatención, cada palabra sigue viendo las que tiene que adivinar",
+            "en la autoatención falta ocultar el futuro: cada palabra ve las que tiene que "
+            "adivinar",
         ),
         Misconception(
             "padding_lost",
-            _decoder_with(cross=lambda mask, t_t, t_s: None),
-            "lo causal está en su lugar, pero al quitarlo de la atención cruzada se fue también "
-            "la máscara del relleno del origen",
+            _decoder_with(cross=_no_mask),
+            "al quitar lo causal de la atención cruzada se fue también la máscara del relleno del "
+            "origen",
         ),
         Misconception(
             "cross_on_its_own_target",
-            _decoder_with(memory=lambda Y, Z: Z, cross=lambda mask, t_t, t_s: _future_hidden(t_t)),
-            "las máscaras son coherentes, pero la segunda atención mira ahora al propio "
-            "objetivo: sin H, el decodificador no sabe qué traduce",
+            _decoder_with(memory=lambda H, Z: Z, cross=lambda mask, t_t, t_s: _future_hidden(t_t)),
+            "la segunda atención mira al propio objetivo: sin H, el decodificador no sabe qué "
+            "traduce",
         ),
         Misconception(
             "cross_from_the_input",
             _decoder_with(queries=lambda Y, Z: Y),
-            "las máscaras ya están bien, pero las consultas de la atención cruzada salen de la "
-            "entrada Y: deben salir de lo que dio la autoatención",
+            "las consultas de la atención cruzada salen de la entrada Y: deben salir de lo que dio "
+            "la autoatención",
         ),
         Misconception(
             "diagonal_hidden",
             _decoder_with(own=lambda t: _future_hidden(t).tril(-1)),
-            "la máscara está en la atención correcta y oculta de más: cada palabra se ve también "
-            "a sí misma",
+            "la máscara de la autoatención oculta de más: cada palabra se ve también a sí misma",
         ),
         Misconception(
             "future_only",
             _decoder_with(own=lambda t: _future_hidden(t).T),
-            "la máscara está en la atención correcta, con el triángulo contrario: dejas ver "
-            "solo el futuro",
+            "la máscara de la autoatención tiene el triángulo contrario: deja ver solo el futuro",
         ),
         Misconception(
             "inverted",
             _decoder_with(own=lambda t: ~_future_hidden(t)),
-            "la máscara está en la atención correcta y al revés: True es visible, así que "
-            "causal_mask se usa sin ~",
+            "la máscara de la autoatención está al revés: True es visible, así que causal_mask se "
+            "usa sin ~",
         ),
         Misconception(
             "nothing_hidden",
-            _decoder_with(own=_everything, cross=lambda mask, t_t, t_s: None),
+            _decoder_with(own=_everything, cross=_no_mask),
             "quitaste las dos máscaras: en la autoatención hace falta la causal, y en la cruzada, "
             "la del relleno del origen",
         ),
         Misconception(
             "network_skips_cross",
-            _decoder_with(end=lambda Z, C, hidden: _plain_norm(Z + hidden)),
-            "las máscaras ya están bien; en la última suma entra Z y no C, y lo que trajo la "
-            "atención cruzada pierde su camino directo",
+            _decoder_with(last=lambda Z, C: Z),
+            "en la última suma entra Z y no C, y lo que trajo la atención cruzada pierde su camino "
+            "directo",
         ),
     ),
 )
@@ -1417,28 +1421,21 @@ def _cached_cases(rng):
 
 
 @combinable
-def _cached_with(join=_append, attend=None):
-    """Un paso con otra manera de guardar, o de atender a lo guardado."""
+def _cached_with(
+    join=_append,
+    seen=lambda old, new, joined: joined,
+    beta=None,
+    stored=lambda old, new, joined: joined,
+    given=lambda h, K, V: (h, K, V),
+):
+    """Cómo se junta lo nuevo, qué parte se mira, qué parte se guarda y qué se devuelve."""
 
     def implementation(x, K, V, W_q, W_k, W_v):
-        q, k, v = x @ W_q, x @ W_k, x @ W_v
-        new_K, new_V = join(K, k), join(V, v)
-        h = attention(q, new_K, new_V) if attend is None else attend(q, K, V, k, v)
-        return h, new_K, new_V
+        keys, values = ((old, new, join(old, new)) for old, new in ((K, x @ W_k), (V, x @ W_v)))
+        h = attention(x @ W_q, seen(*keys), seen(*values), beta=beta)
+        return given(h, stored(*keys), stored(*values))
 
     return implementation
-
-
-def _only_the_past(q, K, V, k, v):
-    return attention(q, K, V) if K.shape[-2] else torch.zeros_like(v)
-
-
-def _top_left_causal(q, K, V, k, v):
-    return _append(V, v)[:, :1]
-
-
-def _never_stored(x, K, V, W_q, W_k, W_v):
-    return _cached_step(x, K, V, W_q, W_k, W_v)[0], K, V
 
 
 CACHED_STEP = Exercise(
@@ -1452,28 +1449,27 @@ CACHED_STEP = Exercise(
     misconceptions=(
         Misconception(
             "does_not_see_itself",
-            _cached_with(attend=_only_the_past),
+            _cached_with(seen=lambda old, new, joined: old),
             "atiendes antes de guardar: la palabra nueva ve el pasado y no se ve a sí misma. "
             "Añade primero su clave y su valor",
         ),
         Misconception(
             "sees_only_itself",
-            _cached_with(attend=lambda q, K, V, k, v: v),
+            _cached_with(seen=lambda old, new, joined: new),
             "atiendes solo a la clave nueva, y con una sola clave la atención es copiar su "
             "valor: las guardadas son el pasado que hay que mirar",
         ),
         Misconception(
             "top_left_causal",
-            _cached_with(attend=_top_left_causal),
+            _cached_with(seen=lambda old, new, joined: joined[:, :1]),
             "pusiste una máscara causal alineada arriba a la izquierda, como la de is_causal de "
             "torch: con una sola consulta deja ver solo la primera clave. Aquí no hace falta "
             "máscara: todo lo guardado es pasado",
         ),
         Misconception(
             "never_stored",
-            _never_stored,
-            "la salida es correcta, pero devuelves las claves y los valores de antes: la próxima "
-            "palabra no verá esta",
+            _cached_with(stored=lambda old, new, joined: old),
+            "devuelves las claves y los valores de antes: la próxima palabra no verá esta",
         ),
         Misconception(
             "replaced",
@@ -1482,30 +1478,24 @@ CACHED_STEP = Exercise(
         ),
         Misconception(
             "returns_only_the_new",
-            lambda x, K, V, W_q, W_k, W_v: (
-                _cached_step(x, K, V, W_q, W_k, W_v)[0],
-                x @ W_k,
-                x @ W_v,
-            ),
-            "la salida es correcta, pero devuelves solo la clave y el valor nuevos: hay que "
-            "devolver todo lo guardado, con ellos al final",
+            _cached_with(stored=lambda old, new, joined: new),
+            "devuelves solo la clave y el valor nuevos: hay que devolver todo lo guardado, con "
+            "ellos al final",
         ),
         Misconception(
             "prepended",
             _cached_with(join=lambda old, new: torch.cat([new, old], dim=-2)),
-            "lo nuevo quedó delante: la salida no lo nota, porque la atención no sabe de orden, "
-            "pero quien lea lo guardado espera que la posición j esté en la fila j",
+            "lo nuevo quedó delante: la atención no sabe de orden, pero quien lea lo guardado "
+            "espera que la posición j esté en la fila j",
         ),
         Misconception(
             "no_scale",
-            _cached_with(
-                attend=lambda q, K, V, k, v: attention(q, _append(K, k), _append(V, v), beta=1.0)
-            ),
-            "guardas bien; faltó dividir las puntuaciones por √d_k",
+            _cached_with(beta=1.0),
+            "faltó dividir las puntuaciones por √d_k",
         ),
         Misconception(
             "keys_and_values_exchanged",
-            lambda *inputs: (lambda h, K, V: (h, V, K))(*_cached_step(*inputs)),
+            _cached_with(given=lambda h, K, V: (h, V, K)),
             "devuelves los valores antes que las claves: el orden pedido es h, K, V",
         ),
     ),
