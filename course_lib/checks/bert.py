@@ -42,14 +42,10 @@ def _fit(first, second, room, shorten=None):
     return a, b
 
 
-def _assembled(a, b, class_id, separator_id):
-    ids = [class_id, *a, separator_id, *b, separator_id]
-    return ids, [0] * (len(a) + 2) + [1] * (len(b) + 1)
-
-
 def _join(first, second, class_id, separator_id, max_length):
     a, b = _fit(first, second, max_length - 3)
-    return _assembled(a, b, class_id, separator_id)
+    ids = [class_id, *a, separator_id, *b, separator_id]
+    return ids, [0] * (len(a) + 2) + [1] * (len(b) + 1)
 
 
 def _join_call(student, first, second, class_id, separator_id, max_length):
@@ -594,8 +590,7 @@ EMBEDDINGS = Exercise(
         Misconception(
             "averaged",
             _embed_with(combine=lambda norm, E, P, S: norm((E + P + S) / 3)),
-            "promedias los tres vectores en lugar de sumarlos: cada uno pesa la tercera parte "
-            "frente a ε",
+            "promedias los tres vectores en lugar de sumarlos: cada uno pesa la tercera parte",
         ),
         Misconception(
             "multiplied",
@@ -819,13 +814,13 @@ PARAMETERS = Exercise(
         Misconception(
             "no_embedding_norm",
             _count_with(embedding_norm=0),
-            "faltan 2d en total: ¿hay alguna normalización fuera de los bloques?",
+            "faltan 2d: ¿hay alguna normalización fuera de los bloques?",
         ),
         Misconception(
             "final_norm",
             _count_with(embedding_norm=4),
-            "sobran 2d en total: en BERT cada subcapa ya normaliza su salida, y detrás del último "
-            "bloque no hay otra normalización",
+            "sobran 2d: en BERT cada subcapa ya normaliza su salida, y detrás del último bloque "
+            "no hay otra normalización",
         ),
         Misconception(
             "no_pooler",
@@ -835,8 +830,8 @@ PARAMETERS = Exercise(
         Misconception(
             "pooler_without_bias",
             _count_with(pooler=lambda d: d * d),
-            "faltan d en total: la capa del resumen también lleva sesgo, y cada normalización "
-            "aprende dos vectores",
+            "faltan d: la capa del resumen también lleva sesgo, y cada normalización aprende dos "
+            "vectores",
         ),
         Misconception(
             "no_segments",
@@ -1211,7 +1206,7 @@ def _mask_cases(rng):
 @combinable
 def _mask_with(
     *,
-    copy=lambda ids, chosen: ids.clone(),
+    copy=lambda ids, *rest: ids.clone(),
     hidden=lambda draw: draw < 0.8,
     hidden_among=lambda chosen: chosen,
     is_random=lambda draw: (draw >= 0.8) & (draw < 0.9),
@@ -1225,7 +1220,7 @@ def _mask_with(
     """La función por pasos: a quién le toca cada cambio, qué se pone, y qué se pide predecir."""
 
     def implementation(token_ids, chosen, draw, others, mask_id):
-        ids, masked = token_ids.clone(), copy(token_ids, chosen)
+        ids, masked = token_ids.clone(), copy(token_ids, chosen, ignored)
         masked[hidden_among(chosen) & hidden(draw)] = number(mask_id)
         changed = random_among(chosen) & is_random(draw)
         masked[changed] = others[changed]
@@ -1373,9 +1368,9 @@ MASKING_BUG = Exercise(
         ),
         Misconception(
             "labels_are_the_input",
-            _mask_with(copy=lambda ids, chosen: ids.masked_fill_(~chosen, IGNORED)),
-            "las etiquetas y el lote son el mismo tensor: al escribir −100 en uno lo escribes en "
-            "el otro, y el modelo lo lee",
+            _mask_with(copy=lambda ids, chosen, number: ids.masked_fill_(~chosen, number)),
+            "las etiquetas y el lote son el mismo tensor: lo que escribes en uno queda en el "
+            "otro, y el modelo lo lee",
         ),
         Misconception(
             "labels_inverted",
@@ -1441,7 +1436,7 @@ MASKING_BUG = Exercise(
         ),
         Misconception(
             "writes_on_the_input",
-            _mask_with(copy=lambda ids, chosen: ids),
+            _mask_with(copy=lambda ids, *rest: ids),
             "escribes sobre el lote que te dieron: en la pasada siguiente ya no estará el texto. "
             "Trabaja sobre una copia",
         ),
@@ -1775,7 +1770,7 @@ MASKED_LOSS = Exercise(
         Misconception(
             "sign",
             _loss_with(after=torch.neg),
-            "el signo está al revés: la pérdida es positiva, y baja cuando se acierta más",
+            "el signo está al revés: la pérdida baja cuando se acierta más",
         ),
         Misconception(
             "over_positions",
@@ -2141,7 +2136,7 @@ def _uneven_scores(rng):
     return start, end, torch.ones(3, 9, dtype=torch.bool), 2
 
 
-def _best(total, allowed, start=None, end=None):
+def _best(total, allowed, *scored):
     place = total.masked_fill(~allowed, -torch.inf).flatten(1).argmax(-1)
     t = total.shape[-1]
     return torch.stack((place // t, place % t), -1)
@@ -2479,7 +2474,7 @@ def _labels_with(
     continues=lambda piece: piece.startswith("##"),
     take=_by_number,
     at_special=lambda piece, tag: IGNORED,
-    at_word=lambda tag, is_split: tag,
+    at_word=lambda tag, goes_on: tag,
     at_piece=lambda tag, goes_on: IGNORED,
     after=lambda labels: labels,
 ):
@@ -2487,8 +2482,8 @@ def _labels_with(
 
     def implementation(pieces, tags):
         following, tag, labels = take(tags), 0, []
-        for place, piece in enumerate(pieces):
-            goes_on = continues("".join(pieces[place + 1 : place + 2]))
+        for place, (piece, then) in enumerate(zip(pieces, [*pieces[1:], ""], strict=True)):
+            goes_on = continues(then)
             if special(piece):
                 labels.append(at_special(piece, tag))
             elif continues(piece):
@@ -2584,8 +2579,8 @@ TAGS = Exercise(
         Misconception(
             "unknown_is_special",
             _labels_with(special=lambda piece: piece.startswith("[")),
-            "saltas [UNK], y desde ahí las etiquetas van corridas: es una palabra, aunque no esté "
-            "en el vocabulario",
+            "tratas [UNK] como un token especial: es una palabra, aunque no esté en el "
+            "vocabulario, y tiene su etiqueta",
         ),
         Misconception(
             "one_hash",
@@ -2842,7 +2837,7 @@ FEATURES = Exercise(
         Misconception(
             "four_summed",
             _features_with(join=sum),
-            "sumas las cuatro capas; aquí se unen, y el vector sale cuatro veces más ancho",
+            "sumas las capas; aquí se unen, y el vector sale cuatro veces más ancho",
         ),
         Misconception(
             "detached",
