@@ -1178,40 +1178,44 @@ def _read_cases(rng):
     ]
 
 
+def _unrotated(x, positions):
+    return x
+
+
 @combinable
 def _reading(
     *,
+    past=lambda cache: cache,
+    stored=lambda K: K.shape[1],
     places=lambda m, t: torch.arange(m, m + t),
+    rotate_whole=_unrotated,
+    split=_by_heads,
     rotate_Q=rotary,
     rotate_K=rotary,
-    rotate_V=lambda V, positions: V,
-    rotate_all=lambda K: K,
+    rotate_V=_unrotated,
     join=lambda old, new: torch.cat((old, new), 1),
+    rotate_all=_unrotated,
+    seen=lambda K, t: K,
+    scale=lambda d_head: d_head**-0.5,
     mask=causal_mask,
-    beta=None,
-    split=_by_heads,
     gather=_joined,
-    seen=lambda K, m: K,
     keep=lambda old, new, K, V: (K, V),
+    give=lambda H, cache: (H, cache),
 ):
-    """Otra manera de leer con una caché; cada opción cambia un paso."""
+    """La lectura por pasos: girar lo nuevo, unirlo a lo guardado, atender y guardar."""
 
     def implementation(X, cache, W_q, W_k, W_v, num_heads):
-        m, t = cache[0].shape[1], X.shape[1]
-        positions = places(m, t)
+        old, t = past(cache), X.shape[1]
+        positions = places(stored(old[0]), t)
         new = rotate_K(X @ W_k, positions), rotate_V(X @ W_v, positions)
-        K, V = (join(a, b) for a, b in zip(cache, new, strict=True))
-        Q = rotate_Q(split(X @ W_q, num_heads), positions)
-        K_seen, V_seen = seen(rotate_all(K), m)[:, None], seen(V, m)[:, None]
-        shown = {"mask": mask(t, K_seen.shape[2]), "beta": beta}
-        H = attention(Q, K_seen, V_seen, **shown)
-        return gather(H), keep(cache, new, K, V)
+        K, V = (join(*each) for each in zip(old, new, strict=True))
+        Q = rotate_Q(split(rotate_whole(X @ W_q, positions), num_heads), positions)
+        K_seen, V_seen = seen(rotate_all(K, positions), t)[:, None], seen(V, t)[:, None]
+        S = Q @ K_seen.mT * scale(K.shape[-1])
+        A = _with_zeros(S, mask(t, K_seen.shape[2]))
+        return give(gather(A @ V_seen), keep(cache, new, K, V))
 
     return implementation
-
-
-def _unrotated(x, positions):
-    return x
 
 
 def _top_left(t, t_k):
@@ -1222,41 +1226,18 @@ def _neighbours(x, positions):
     return rotary(x, positions, layout="interleaved")
 
 
-def _turned_before_splitting(X, cache, W_q, W_k, W_v, num_heads):
-    def split(Q, heads):
-        return _by_heads(rotary(Q, torch.arange(m, m + Q.shape[1])), heads)
-
-    m = cache[0].shape[1]
-    read = _reading(split=split, rotate_Q=_unrotated)
-    return read(X, cache, W_q, W_k, W_v, num_heads)
-
-
-def _stored_unturned(X, cache, W_q, W_k, W_v, num_heads):
-    H, (_, V) = _read(X, cache, W_q, W_k, W_v, num_heads)
-    return H, (torch.cat((cache[0], X @ W_k), 1), V)
-
-
-def _length_of_the_batch(X, cache, *rest):
-    batch = len(X)
-    return _reading(places=lambda m, t: torch.arange(batch, batch + t))(X, cache, *rest)
-
-
-def _without_looking_back(keep):
-    """Lee el tramo como el comienzo de un texto; `keep(vieja, nueva)` es la caché que devuelve."""
-
-    def implementation(X, cache, *rest):
-        H, new = _read(X, [x[:, :0] for x in cache], *rest)
-        return H, keep(cache, new)
-
-    return implementation
-
-
-def _cache_turned_again(K):
+def _cache_turned_again(K, positions):
     return rotary(K, torch.arange(K.shape[1]))
 
 
-def _only_the_last(H):
-    return _joined(H[:, :, -1:])
+def _new_turned(K, positions):
+    """Gira las claves nuevas solo al usarlas."""
+    t = len(positions)
+    return torch.cat((K[:, :-t], rotary(K[:, -t:], positions)), 1)
+
+
+def _nothing_before(cache):
+    return [x[:, :0] for x in cache]
 
 
 def _nothing_read(x, K, V, W_q, W_k, W_v, num_heads):
@@ -1312,36 +1293,36 @@ READ = Exercise(
         Misconception(
             "whole_cache_turned_again",
             _reading(rotate_K=_unrotated, rotate_all=_cache_turned_again),
-            "giras todas las claves al usarlas, y las de la caché llegaron giradas: esas giran dos "
-            "veces. Gira solo las nuevas, y guárdalas así",
+            "giras todas las claves al usarlas, y las de la caché llegaron giradas: esas giran "
+            "dos veces. Gira solo las nuevas, y guárdalas así",
         ),
         Misconception(
             "turned_and_stored_again",
             _reading(
                 rotate_K=_unrotated,
-                keep=lambda old, new, K, V: (_cache_turned_again(K), V),
                 rotate_all=_cache_turned_again,
+                keep=lambda old, new, K, V: (_cache_turned_again(K, None), V),
             ),
             "giras otra vez las claves guardadas, y vuelves a guardarlas: cada paso las llevaría "
             "más lejos. Gira solo las nuevas",
         ),
         Misconception(
             "stored_unturned",
-            _stored_unturned,
-            "la salida es correcta, pero guardas las claves nuevas sin girar, y la próxima vez "
-            "llegarían así: en la caché van giradas",
+            _reading(rotate_K=_unrotated, rotate_all=_new_turned),
+            "guardas las claves nuevas sin girar, y la próxima vez llegarían así: en la caché "
+            "van giradas",
         ),
         Misconception(
             "keys_from_zero",
             _reading(rotate_K=lambda K, positions: rotary(K, positions - positions[0])),
-            "las consultas giran según su lugar en el texto, y las claves nuevas, según su lugar "
-            "en el tramo: las dos cuentan desde el comienzo del texto",
+            "las claves nuevas giran según su lugar en el tramo: como las consultas, cuentan "
+            "desde el comienzo del texto",
         ),
         Misconception(
             "queries_from_zero",
             _reading(rotate_Q=lambda Q, positions: rotary(Q, positions - positions[0])),
-            "las claves nuevas giran según su lugar en el texto, y las consultas, según el suyo en "
-            "el tramo: unas y otras cuentan desde el comienzo del texto",
+            "las consultas giran según su lugar en el tramo: como las claves, cuentan desde el "
+            "comienzo del texto",
         ),
         Misconception(
             "queries_as_the_last",
@@ -1356,7 +1337,7 @@ READ = Exercise(
         ),
         Misconception(
             "batch_as_length",
-            _length_of_the_batch,
+            _reading(stored=len),
             "len(K) es el lote: las posiciones guardadas son el eje 1",
         ),
         Misconception(
@@ -1377,13 +1358,13 @@ READ = Exercise(
         Misconception(
             "keys_not_turned",
             _reading(rotate_K=_unrotated),
-            "las claves nuevas no giran, ni las que usas ni las que guardas: la diferencia de "
-            "posiciones aparece cuando giran las dos",
+            "las claves nuevas no giran: la diferencia de posiciones aparece cuando giran las dos",
         ),
         Misconception(
             "nothing_turns",
             _reading(rotate_Q=_unrotated, rotate_K=_unrotated),
-            "no giras nada, y así el orden de lo leído da igual: giran las consultas y las claves",
+            "no giran ni las consultas ni las claves nuevas, y así las puntuaciones no saben "
+            "nada del orden",
         ),
         Misconception(
             "values_turn_too",
@@ -1392,7 +1373,7 @@ READ = Exercise(
         ),
         Misconception(
             "turned_before_splitting",
-            _turned_before_splitting,
+            _reading(rotate_whole=rotary, rotate_Q=_unrotated),
             "giras las consultas antes de partirlas en cabezas: las parejas y las frecuencias son "
             "las del ancho de una cabeza, que es el de las claves",
         ),
@@ -1410,7 +1391,7 @@ READ = Exercise(
         ),
         Misconception(
             "not_causal",
-            _reading(mask=lambda t, t_k: None),
+            _reading(mask=lambda t, t_k: torch.ones(t, t_k, dtype=torch.bool)),
             "las posiciones nuevas se ven todas entre sí: dentro del tramo sigue habiendo futuro",
         ),
         Misconception(
@@ -1420,12 +1401,12 @@ READ = Exercise(
         ),
         Misconception(
             "cache_ignored",
-            _without_looking_back(lambda old, new: new),
+            _reading(past=_nothing_before),
             "lees el tramo como si no hubiera nada antes: la caché ni se mira ni se conserva",
         ),
         Misconception(
             "cache_returned_as_it_came",
-            _without_looking_back(lambda old, new: old),
+            _reading(past=_nothing_before, keep=lambda old, new, K, V: old),
             "lees el tramo como si no hubiera nada antes, y devuelves la caché que llegó: se mira, "
             "y se le agrega lo nuevo",
         ),
@@ -1436,19 +1417,18 @@ READ = Exercise(
         ),
         Misconception(
             "only_the_new",
-            _reading(seen=lambda K, m: K[:, m:]),
-            "atiendes solo a lo nuevo: la caché se guarda y no se mira",
+            _reading(seen=lambda K, t: K[:, -t:]),
+            "atiendes solo a lo nuevo: lo que guarda la caché no se mira",
         ),
         Misconception(
             "cache_not_updated",
             _reading(keep=lambda old, new, K, V: old),
-            "la salida es correcta, pero devuelves la caché que llegó: lo nuevo se olvidaría",
+            "devuelves la caché que llegó: lo nuevo se olvidaría",
         ),
         Misconception(
             "only_the_new_is_kept",
             _reading(keep=lambda old, new, K, V: new),
-            "la salida es correcta, pero devuelves solo las claves y los valores nuevos: la caché "
-            "lo guarda todo",
+            "devuelves solo las claves y los valores nuevos: la caché lo guarda todo",
         ),
         Misconception(
             "new_first",
@@ -1467,11 +1447,11 @@ READ = Exercise(
         Misconception(
             "keys_and_values_swapped",
             _reading(keep=lambda old, new, K, V: (V, K)),
-            "la salida es correcta, pero la caché vuelve con los valores delante: es el par (K, V)",
+            "la caché vuelve con los valores delante: es el par (K, V)",
         ),
         Misconception(
             "not_scaled",
-            _reading(beta=1.0),
+            _reading(scale=lambda d_head: 1.0),
             "las puntuaciones no están escaladas: falta dividir entre √d_head",
         ),
         Misconception(
@@ -1493,22 +1473,22 @@ READ = Exercise(
         ),
         Misconception(
             "only_the_last",
-            _reading(gather=_only_the_last),
+            _reading(gather=lambda H: _joined(H[:, :, -1:])),
             "devuelves solo la salida de la última posición: se piden las de todas las nuevas",
         ),
         Misconception(
             "only_the_output",
-            lambda *inputs: _read(*inputs)[0],
+            _reading(give=lambda H, cache: H),
             "falta la caché: se devuelve el par (salida, caché)",
         ),
         Misconception(
             "cache_first",
-            lambda *inputs: _read(*inputs)[::-1],
+            _reading(give=lambda H, cache: (cache, H)),
             "devuelves la caché delante: primero va la salida",
         ),
         Misconception(
             "three_things",
-            lambda *inputs: (lambda H, cache: (H, *cache))(*_read(*inputs)),
+            _reading(give=lambda H, cache: (H, *cache)),
             "devuelves tres cosas sueltas: son dos, la salida y la caché, que es un par",
         ),
     ),
@@ -1539,42 +1519,30 @@ def _padded_cases(rng):
     ]
 
 
-@combinable
-def _padded_with(positions=None, visible=None):
-    """Cambia las posiciones o la máscara: de (columnas, relleno de cada fila, t)."""
-
-    def implementation(padding, t):
-        right = _padded(padding, t)
-        inputs = torch.arange(t), padding[:, None], t
-        return (
-            right[0] if positions is None else positions(*inputs),
-            right[1] if visible is None else visible(*inputs),
-        )
-
-    return implementation
-
-
 def _seen(columns, before, t):
     return causal_mask(t) & (columns >= before)[:, None]
+
+
+@combinable
+def _padded_with(
+    positions=lambda c, p, t: (c - p).clamp(min=0),
+    visible=_seen,
+    *,
+    each=lambda padding, t: padding,
+    give=lambda positions, mask: (positions, mask),
+):
+    """Las dos respuestas por pasos: salen de las columnas, del relleno de cada fila y de t."""
+
+    def implementation(padding, t):
+        inputs = torch.arange(t), each(padding, t)[:, None], t
+        return give(positions(*inputs), visible(*inputs))
+
+    return implementation
 
 
 def _padding_sees_padding(columns, before, t):
     is_padding = columns < before
     return _seen(columns, before, t) | causal_mask(t) & is_padding[:, None] & is_padding[..., None]
-
-
-def _padding_behind(padding, t):
-    columns, length = torch.arange(t), (t - padding)[:, None]
-    real = columns < length
-    return (columns * real), causal_mask(t) & real[:, None]
-
-
-def _of_the_first_row(padding, t):
-    return _padded(padding[:1].expand_as(padding), t)
-
-
-def _of_the_most_padded(padding, t):
-    return _padded(padding.max().expand_as(padding), t)
 
 
 LEFT_PADDING = Exercise(
@@ -1587,23 +1555,24 @@ LEFT_PADDING = Exercise(
         Misconception(
             "column_numbers",
             _padded_with(lambda c, p, t: c.expand(len(p), t)),
-            "la máscara es correcta, pero las posiciones son los números de columna: el primer "
-            "token real de cada fila está en su posición 0, haya o no relleno delante",
+            "las posiciones son los números de columna: el primer token real de cada fila está "
+            "en su posición 0, haya o no relleno delante",
         ),
         Misconception(
             "negative",
             _padded_with(lambda c, p, t: c - p),
-            "casi: en el relleno las posiciones salen negativas, y se pide un 0",
+            "en el relleno las posiciones salen negativas, y se pide un 0",
         ),
         Misconception(
             "one_in_the_padding",
             _padded_with(lambda c, p, t: torch.where(c >= p, c - p, 1)),
-            "casi: el relleno lleva un 1, como en una biblioteca muy usada, y se pide un 0",
+            "en las posiciones, el relleno lleva un 1, como en una biblioteca muy usada, y se "
+            "pide un 0",
         ),
         Misconception(
             "minus_one_in_the_padding",
             _padded_with(lambda c, p, t: (c >= p).cumsum(-1) - 1),
-            "casi: contar los tokens reales y restar 1 deja un −1 en el relleno, y se pide un 0",
+            "contar los tokens reales y restar 1 deja un −1 en el relleno, y se pide un 0",
         ),
         Misconception(
             "from_one",
@@ -1639,23 +1608,26 @@ LEFT_PADDING = Exercise(
         ),
         Misconception(
             "padding_behind",
-            _padding_behind,
+            _padded_with(
+                lambda c, p, t: c * (c < t - p),
+                lambda c, p, t: causal_mask(t) & (c < t - p)[:, None],
+            ),
             "tratas el relleno como si fuera detrás del texto: aquí va delante, para que el último "
             "token de todas las filas caiga en la misma columna",
         ),
         Misconception(
             "first_row",
-            _of_the_first_row,
+            _padded_with(each=lambda padding, t: padding[:1].expand_as(padding)),
             "todas las filas usan el relleno de la primera: cada una tiene el suyo",
         ),
         Misconception(
             "most_padded",
-            _of_the_most_padded,
+            _padded_with(each=lambda padding, t: padding.max().expand_as(padding)),
             "todas las filas usan el relleno de la más corta: cada una tiene el suyo",
         ),
         Misconception(
             "lengths",
-            lambda padding, t: _padded(t - padding, t),
+            _padded_with(each=lambda padding, t: t - padding),
             "tomas `padding` por la longitud de cada texto: dice cuántas columnas de relleno hay",
         ),
         Misconception(
@@ -1666,7 +1638,7 @@ LEFT_PADDING = Exercise(
         Misconception(
             "only_the_padding",
             _padded_with(visible=lambda c, p, t: (c >= p)[:, None].expand(len(p), t, t)),
-            "la máscara oculta el relleno, pero no el futuro",
+            "la máscara no oculta el futuro: no basta con ocultar el relleno",
         ),
         Misconception(
             "ignores_the_padding",
@@ -1688,8 +1660,7 @@ LEFT_PADDING = Exercise(
         Misconception(
             "mask_of_padding_behind",
             _padded_with(visible=lambda c, p, t: causal_mask(t) & (c < t - p)[:, None]),
-            "las posiciones son correctas, pero la máscara oculta las últimas columnas, y el "
-            "relleno va delante",
+            "la máscara oculta las últimas columnas, y el relleno va delante",
         ),
         Misconception(
             "one_row_per_text",
@@ -1712,7 +1683,7 @@ LEFT_PADDING = Exercise(
         Misconception(
             "padding_sees_padding",
             _padded_with(visible=_padding_sees_padding),
-            "el texto no ve el relleno, pero el relleno se ve entre sí: nadie lo ve, ni él",
+            "el relleno se ve entre sí: nadie lo ve, ni él",
         ),
         Misconception(
             "padding_sees_everything",
@@ -1783,12 +1754,12 @@ LEFT_PADDING = Exercise(
         ),
         Misconception(
             "swapped",
-            lambda padding, t: _padded(padding, t)[::-1],
+            _padded_with(give=lambda positions, mask: (mask, positions)),
             "las dos respuestas están intercambiadas: primero las posiciones",
         ),
         Misconception(
             "only_the_mask",
-            lambda padding, t: _padded(padding, t)[1],
+            _padded_with(give=lambda positions, mask: mask),
             "falta una de las dos respuestas: son las posiciones y la máscara",
         ),
     ),
@@ -1852,29 +1823,32 @@ def _write_cases(rng):
 def _writing(
     *,
     first=lambda prompt: prompt,
+    steps=lambda n: n,
     place=lambda start, t, i, t_0: torch.arange(start, start + t),
     keep=lambda old, new, i: new,
-    following=lambda tokens, chosen, text: chosen,
-    choose=lambda logits: logits[:, -1:].argmax(-1),
+    choose=lambda logits: logits.argmax(-1),
+    last=lambda answers: answers[:, -1:],
+    following=lambda answers, chosen, text: chosen,
+    give=lambda prompt, written: torch.cat(written, 1),
 ):
-    """Otra manera de escribir; cada opción cambia un paso del bucle."""
+    """El bucle por pasos: qué se lee, dónde, con qué caché, qué se elige y qué se lee después."""
 
     def implementation(model, prompt, max_new_tokens):
         tokens, cache, start, written = first(prompt), None, 0, []
-        for i in range(max_new_tokens):
+        for i in range(steps(max_new_tokens)):
             positions = place(start, tokens.shape[1], i, prompt.shape[1])
             logits, after = model(tokens, positions, cache)
             cache = keep(cache, after, i)
             start += tokens.shape[1]
-            chosen = choose(logits)
-            written.append(chosen)
-            tokens = following(tokens, chosen, torch.cat((prompt, *written), 1))
-        return torch.cat(written, 1)
+            answers = choose(logits)
+            written.append(last(answers))
+            tokens = following(answers, written[-1], torch.cat((prompt, *written), 1))
+        return give(prompt, written)
 
     return implementation
 
 
-def _everything_again(tokens, chosen, text):
+def _everything_again(answers, chosen, text):
     return text
 
 
@@ -1898,25 +1872,6 @@ def _reads_the_last_one(model, prompt, max_new_tokens):
     written = _write(model, prompt, max_new_tokens)
     model(written[:, -1:], torch.tensor([0]), None)
     return written
-
-
-def _last_of_the_text(model, prompt, max_new_tokens):
-    text, cache = prompt, None
-    for _ in range(max_new_tokens):
-        logits, cache = model(text[:, -1:], torch.tensor([text.shape[1] - 1]), cache)
-        text = torch.cat((text, logits[:, -1:].argmax(-1)), 1)
-    return text[:, prompt.shape[1] :]
-
-
-def _all_the_answers(model, prompt, max_new_tokens):
-    """Lee a continuación lo que el modelo respondió en cada posición, y no solo en la última."""
-    text, tokens, cache = prompt, prompt, None
-    for _ in range(max_new_tokens):
-        positions = torch.arange(text.shape[1] - tokens.shape[1], text.shape[1])
-        logits, cache = model(tokens, positions, cache)
-        tokens = logits.argmax(-1)
-        text = torch.cat((text, tokens[:, -1:]), 1)
-    return text[:, prompt.shape[1] :]
 
 
 def _token_by_token(model, prompt, max_new_tokens):
@@ -1957,14 +1912,14 @@ DECODE_BUG = Exercise(
         Misconception(
             "from_zero",
             _writing(place=_from_zero),
-            "ya lee cada token una sola vez, pero todos los nuevos en la posición 0: cuentan las "
-            "posiciones desde el comienzo del texto, no desde el de cada lectura",
+            "los tokens nuevos se leen todos en la posición 0: cuentan las posiciones desde el "
+            "comienzo del texto, no desde el de cada lectura",
         ),
         Misconception(
             "without_cache",
             _writing(following=_everything_again, place=_from_zero, keep=lambda o, n, i: None),
-            "lo escrito es correcto, pero sin caché: en cada paso vuelve a leer el texto entero, y "
-            "cada token tiene que leerse una sola vez",
+            "escribes sin caché: en cada paso vuelves a leer el texto entero, y cada token tiene "
+            "que leerse una sola vez",
         ),
         Misconception(
             "forgets_the_cache",
@@ -2024,13 +1979,19 @@ DECODE_BUG = Exercise(
         ),
         Misconception(
             "only_the_last_of_the_prompt_in_its_place",
-            _last_of_the_text,
-            "cada token se lee en su lugar, pero de la indicación solo se lee el último: primero "
-            "entra entera",
+            _writing(
+                first=lambda prompt: prompt[:, -1:],
+                place=lambda start, t, i, t_0: torch.arange(t) + t_0 - 1 + i,
+            ),
+            "de la indicación solo se lee el último token, aunque en su lugar: primero entra "
+            "entera",
         ),
         Misconception(
             "all_the_answers",
-            _all_the_answers,
+            _writing(
+                following=lambda answers, chosen, text: answers,
+                place=lambda start, t, i, t_0: torch.arange(t_0 + i - t, t_0 + i),
+            ),
             "después de la indicación lees lo que el modelo respondió en todas sus posiciones: de "
             "cada lectura sale un solo token nuevo, el de la última",
         ),
@@ -2053,42 +2014,42 @@ DECODE_BUG = Exercise(
         ),
         Misconception(
             "first_logits",
-            _writing(choose=lambda logits: logits[:, :1].argmax(-1)),
+            _writing(last=lambda answers: answers[:, :1]),
             "eliges con los logits de la primera posición leída: el que sigue lo predice la última",
         ),
         Misconception(
             "least_probable",
-            _writing(choose=lambda logits: logits[:, -1:].argmin(-1)),
+            _writing(choose=lambda logits: logits.argmin(-1)),
             "eliges el menos probable: revisa qué extremo buscas",
         ),
         Misconception(
             "first_row_for_all",
-            _writing(choose=lambda logits: logits[:1, -1:].argmax(-1).expand(len(logits), 1)),
+            _writing(choose=lambda logits: logits[:1].argmax(-1).expand(len(logits), -1)),
             "todas las filas escriben lo que la primera: cada una elige lo suyo",
         ),
         Misconception(
             "with_the_prompt",
-            lambda model, prompt, n: torch.cat((prompt, _write(model, prompt, n)), 1),
+            _writing(give=lambda prompt, written: torch.cat((prompt, *written), 1)),
             "devuelves también la indicación: se piden solo los tokens nuevos",
         ),
         Misconception(
             "one_more",
-            lambda model, prompt, n: _write(model, prompt, n + 1),
+            _writing(steps=lambda n: n + 1),
             "escribes un token de más: el primero sale de leer la indicación",
         ),
         Misconception(
             "time_first",
-            lambda model, prompt, n: _write(model, prompt, n).T,
-            "son los tokens correctos con el tiempo delante; en este curso el lote va primero",
+            _writing(give=lambda prompt, written: torch.cat(written, 1).T),
+            "lo escrito sale con el tiempo delante; en este curso el lote va primero",
         ),
         Misconception(
             "third_axis",
-            lambda model, prompt, n: _write(model, prompt, n)[:, None],
+            _writing(give=lambda prompt, written: torch.stack(written, 2)),
             "sobra un eje: lo escrito es [batch, max_new_tokens]. ¿`cat` o `stack`?",
         ),
         Misconception(
             "as_a_list",
-            lambda model, prompt, n: list(_write(model, prompt, n).split(1, 1)),
+            _writing(give=lambda prompt, written: written),
             "devuelves una lista de columnas: se pide un solo tensor",
         ),
     ),
@@ -2129,19 +2090,17 @@ def _counting(
     network=lambda d, f: 3 * d * f,
     extra=lambda d, h, k, f: 0,
     table=lambda V, d: V * d,
-    layers=lambda n: n,
+    once=lambda d, k: 0,
+    total=lambda n, block, rest: n * block + rest,
+    after=lambda count: count,
 ):
-    """Otra cuenta; cada opción cambia lo que ocupa una parte."""
+    """La cuenta por partes: las de un bloque, las que se cuentan una vez y cómo se suman."""
 
     def implementation(V, d, h, k, f, n):
         block = W_q(d, h, k) + W_kv(d, h, k) + W_h(d, h, k) + network(d, f) + extra(d, h, k, f)
-        return layers(n) * block + table(V, d)
+        return after(total(n, block, table(V, d) + once(d, k)))
 
     return implementation
-
-
-def _kv_once(V, d, h, k, f, n):
-    return n * (2 * d * h * k + 3 * d * f) + 2 * d * k + V * d
 
 
 PARAMETERS = Exercise(
@@ -2160,7 +2119,7 @@ PARAMETERS = Exercise(
         ),
         Misconception(
             "shared_by_the_layers",
-            _kv_once,
+            _counting(W_kv=lambda d, h, k: 0, once=lambda d, k: 2 * d * k),
             "cuentas W_k y W_v una sola vez para todo el modelo: las comparten las cabezas de un "
             "bloque, y cada bloque tiene las suyas",
         ),
@@ -2231,20 +2190,27 @@ PARAMETERS = Exercise(
         ),
         Misconception(
             "the_classic_block",
-            lambda V, d, h, k, f, n: n * (4 * d * d + 2 * d * f) + V * d,
+            _counting(
+                W_q=lambda d, h, k: d * d,
+                W_kv=lambda d, h, k: 2 * d * d,
+                W_h=lambda d, h, k: d * d,
+                network=lambda d, f: 2 * d * f,
+            ),
             "es la cuenta del bloque de 2017: cuatro matrices cuadradas y una red de dos. ¿Qué "
             "comparten ahora las cabezas, cuánto miden juntas y cuántas matrices tiene SwiGLU?",
         ),
         Misconception(
             "the_classic_block_with_heads",
-            lambda V, d, h, k, f, n: n * (4 * d * h * k + 2 * d * f) + V * d,
+            _counting(W_kv=lambda d, h, k: 2 * d * h * k, network=lambda d, f: 2 * d * f),
             "es la cuenta de un bloque multicabeza con una red de dos matrices. ¿Qué comparten "
             "ahora las cabezas, y cuántas matrices tiene SwiGLU?",
         ),
         Misconception(
             "classic_attention",
-            lambda V, d, h, k, f, n: n * (4 * d * d + 3 * d * f) + V * d,
-            "la red está bien; la atención es la de 2017, con cuatro matrices cuadradas",
+            _counting(
+                W_q=lambda d, h, k: d * d, W_kv=lambda d, h, k: 2 * d * d, W_h=lambda d, h, k: d * d
+            ),
+            "la atención es la de 2017, con cuatro matrices cuadradas",
         ),
         Misconception(
             "biases",
@@ -2258,7 +2224,7 @@ PARAMETERS = Exercise(
         ),
         Misconception(
             "all_norms",
-            lambda V, d, h, k, f, n: _count(V, d, h, k, f, n) + (n + 1) * d,
+            _counting(extra=lambda d, h, k, f: d, once=lambda d, k: d),
             "cuentas las ganancias de las normas, también la final: aquí solo se piden las "
             "matrices",
         ),
@@ -2280,18 +2246,18 @@ PARAMETERS = Exercise(
         ),
         Misconception(
             "table_in_each_layer",
-            lambda V, d, h, k, f, n: n * _count(V, d, h, k, f, 1),
+            _counting(total=lambda n, block, rest: n * (block + rest)),
             "multiplicas también la tabla por el número de bloques: hay una sola",
         ),
         Misconception(
             "one_layer",
-            _counting(layers=lambda n: 1),
+            _counting(total=lambda n, block, rest: block + rest),
             "cuentas un solo bloque",
         ),
         Misconception(
             "as_a_float",
-            lambda *sizes: _count(*sizes) / 1e9,
-            "la cuenta es correcta, pero en miles de millones: se pide el número exacto",
+            _counting(after=lambda count: count / 1e9),
+            "la cuenta está en miles de millones: se pide el número exacto",
         ),
     ),
 )
@@ -2428,11 +2394,19 @@ def _mfu_cases(rng):
 
 
 @combinable
-def _utilisation(parameters=lambda N: 6 * N, attending=lambda L, H, Q, T: 12 * L * H * Q * T):
-    """La misma razón, con otra cuenta de operaciones por token."""
+def _utilisation(
+    *,
+    parameters=lambda N: 6 * N,
+    attending=lambda L, H, Q, T: 12 * L * H * Q * T,
+    speed=lambda observed, T: observed,
+    compare=lambda done, chips, peak: done / (chips * peak),
+    after=lambda utilisation: utilisation,
+):
+    """La razón por pasos: las operaciones de un token, las de un segundo y las que se pueden."""
 
     def implementation(observed, N, L, H, Q, T, chips, peak):
-        return observed * (parameters(N) + attending(L, H, Q, T)) / (chips * peak)
+        per_token = parameters(N) + attending(L, H, Q, T)
+        return after(compare(speed(observed, T) * per_token, chips, peak))
 
     return implementation
 
@@ -2457,29 +2431,32 @@ MFU = Exercise(
         ),
         Misconception(
             "forward_only",
-            _utilisation(lambda N: 2 * N, lambda L, H, Q, T: 4 * L * H * Q * T),
+            _utilisation(
+                parameters=lambda N: 2 * N, attending=lambda L, H, Q, T: 4 * L * H * Q * T
+            ),
             "cuentas solo el paso hacia delante: entrenar es también ir hacia atrás, que cuesta el "
             "doble",
         ),
         Misconception(
             "backward_costs_the_same",
-            _utilisation(lambda N: 4 * N, lambda L, H, Q, T: 8 * L * H * Q * T),
+            _utilisation(
+                parameters=lambda N: 4 * N, attending=lambda L, H, Q, T: 8 * L * H * Q * T
+            ),
             "cuentas hacia atrás lo mismo que hacia delante, y cuesta el doble",
         ),
         Misconception(
             "only_backward",
-            _utilisation(lambda N: 4 * N, lambda L, H, Q, T: 12 * L * H * Q * T),
-            "en los parámetros falta una parte: se va hacia delante y hacia atrás. La atención sí "
-            "la cuentas entera",
+            _utilisation(parameters=lambda N: 4 * N),
+            "en los parámetros falta una parte: se va hacia delante y hacia atrás",
         ),
         Misconception(
             "one_operation_per_parameter",
-            _utilisation(lambda N: 3 * N),
+            _utilisation(parameters=lambda N: 3 * N),
             "en los parámetros cuentas una operación: cada uno multiplica y además suma",
         ),
         Misconception(
             "parameters_forward_only",
-            _utilisation(lambda N: 2 * N),
+            _utilisation(parameters=lambda N: 2 * N),
             "de los parámetros cuentas solo el paso hacia delante",
         ),
         Misconception(
@@ -2489,20 +2466,24 @@ MFU = Exercise(
         ),
         Misconception(
             "recomputed",
-            _utilisation(lambda N: 8 * N, lambda L, H, Q, T: 16 * L * H * Q * T),
+            _utilisation(
+                parameters=lambda N: 8 * N, attending=lambda L, H, Q, T: 16 * L * H * Q * T
+            ),
             "cuentas también lo que se recalcula para ahorrar memoria: eso es la utilización del "
             "equipo, HFU; la del modelo cuenta solo lo necesario",
         ),
         Misconception(
             "recomputed_parameters",
-            _utilisation(lambda N: 8 * N),
+            _utilisation(parameters=lambda N: 8 * N),
             "con 8N cuentas también lo que se recalcula para ahorrar memoria: la utilización del "
             "modelo cuenta solo lo necesario",
         ),
         Misconception(
             "multiplications",
-            _utilisation(lambda N: 3 * N, lambda L, H, Q, T: 6 * L * H * Q * T),
-            "es la mitad: una multiplicación y su suma son dos operaciones",
+            _utilisation(
+                parameters=lambda N: 3 * N, attending=lambda L, H, Q, T: 6 * L * H * Q * T
+            ),
+            "cuentas solo las multiplicaciones: una multiplicación y su suma son dos operaciones",
         ),
         Misconception(
             "half_of_the_attention",
@@ -2537,44 +2518,46 @@ MFU = Exercise(
         ),
         Misconception(
             "per_sequence",
-            lambda o, N, L, H, Q, T, *rest: T * _mfu(o, N, L, H, Q, T, *rest),
+            _utilisation(speed=lambda observed, T: observed * T),
             "multiplicas por la longitud: la velocidad ya está en tokens por segundo",
         ),
         Misconception(
             "one_chip",
-            lambda *sizes: sizes[6] * _mfu(*sizes),
+            _utilisation(compare=lambda done, chips, peak: done / peak),
             "comparas con un solo chip: el máximo es el de todos",
         ),
         Misconception(
             "missing_brackets",
-            lambda *sizes: _mfu(*sizes) * sizes[7] ** 2,
+            _utilisation(compare=lambda done, chips, peak: done / chips * peak),
             "divides entre los chips, pero multiplicas por el máximo: falta un paréntesis",
         ),
         Misconception(
             "whole_division",
-            lambda *sizes: _mfu(*sizes) // 1,
+            _utilisation(after=lambda utilisation: utilisation // 1),
             "`//` se queda con la parte entera, y la de una fracción es 0",
         ),
         Misconception(
             "inverse",
-            lambda *sizes: 1 / _mfu(*sizes),
+            _utilisation(compare=lambda done, chips, peak: chips * peak / done),
             "está al revés: la utilización compara lo que se hace con lo que se podría hacer, y no "
             "pasa de 1",
         ),
         Misconception(
             "percent",
-            lambda *sizes: 100 * _mfu(*sizes),
+            _utilisation(after=lambda utilisation: 100 * utilisation),
             "está en tanto por ciento: se pide la fracción, entre 0 y 1",
         ),
         Misconception(
             "fastest",
-            lambda *sizes: sizes[0] / _mfu(*sizes),
+            _utilisation(
+                speed=lambda observed, T: 1, compare=lambda done, chips, peak: chips * peak / done
+            ),
             "son los tokens por segundo que daría el equipo al máximo: falta compararlos con los "
             "observados",
         ),
         Misconception(
             "operations",
-            lambda *sizes: _mfu(*sizes) * sizes[6] * sizes[7],
+            _utilisation(compare=lambda done, chips, peak: done),
             "son las operaciones por segundo: falta compararlas con las que el equipo puede hacer",
         ),
     ),
@@ -2635,28 +2618,25 @@ def _routed(rng, n, d, num_experts, top_k):
 
 @combinable
 def _mixing(
+    *,
     choose=lambda scores, k: scores.topk(k),
     gates=lambda best, scores: torch.softmax(best, -1),
+    visit=_visited,
+    after=lambda x, y: y,
 ):
-    """Otra manera de elegir, o de pesar lo elegido."""
+    """La mezcla por pasos: elegir, pesar lo elegido, visitar a los expertos."""
 
     def implementation(x, W_router, experts, top_k):
         scores = x @ W_router
         best, chosen = choose(scores, top_k)
-        return _visited(x, chosen, gates(best, scores), experts)
+        return after(x, visit(x, chosen, gates(best, scores), experts))
 
     return implementation
 
 
-def _all_work(x, W_router, experts, top_k):
-    best, chosen = (x @ W_router).topk(top_k)
-    gates = torch.zeros(len(x), len(experts)).scatter(1, chosen, torch.softmax(best, -1))
-    return sum(gates[:, e, None] * expert(x) for e, expert in enumerate(experts))
-
-
-def _all_experts(x, W_router, experts, top_k):
-    gates = torch.softmax(x @ W_router, -1)
-    return sum(gates[:, e, None] * expert(x) for e, expert in enumerate(experts))
+def _all_work(x, chosen, gates, experts):
+    full = torch.zeros(len(x), len(experts)).scatter(1, chosen, gates)
+    return sum(full[:, e, None] * expert(x) for e, expert in enumerate(experts))
 
 
 def _same_for_all(scores, k):
@@ -2664,25 +2644,22 @@ def _same_for_all(scores, k):
     return scores.gather(1, mean.topk(k).indices), mean.topk(k).indices
 
 
-def _overwritten(x, W_router, experts, top_k):
-    best, chosen = (x @ W_router).topk(top_k)
-    gates, y = torch.softmax(best, -1), torch.zeros_like(x)
+def _overwritten(x, chosen, gates, experts):
+    y = torch.zeros_like(x)
     for number, expert in enumerate(experts):
         token, place = (chosen == number).nonzero(as_tuple=True)
         y[token] = gates[token, place, None] * expert(x[token])
     return y
 
 
-def _stops_at_an_idle_expert(x, W_router, experts, top_k):
-    best, chosen = (x @ W_router).topk(top_k)
+def _stops_at_an_idle_expert(x, chosen, gates, experts):
     busy = [bool((chosen == number).any()) for number in range(len(experts))]
     first_idle = [*busy, False].index(False)
-    return _visited(x, chosen, torch.softmax(best, -1), experts[:first_idle])
+    return _visited(x, chosen, gates, experts[:first_idle])
 
 
-def _weighted_input(x, W_router, experts, top_k):
-    best, chosen = (x @ W_router).topk(top_k)
-    gates, y = torch.softmax(best, -1), torch.zeros_like(x)
+def _weighted_input(x, chosen, gates, experts):
+    y = torch.zeros_like(x)
     for number, expert in enumerate(experts):
         token, place = (chosen == number).nonzero(as_tuple=True)
         y = y.index_add(0, token, expert(gates[token, place, None] * x[token]))
@@ -2707,11 +2684,9 @@ def _first_gate(best, scores):
     return torch.softmax(best, -1)[:, :1].expand_as(best)
 
 
-def _zero_instead_of_hidden(x, W_router, experts, top_k):
-    scores = x @ W_router
-    kept = torch.zeros_like(scores).scatter(1, *scores.topk(top_k)[::-1])
-    gates = torch.softmax(kept, -1)
-    return sum(gates[:, e, None] * expert(x) for e, expert in enumerate(experts))
+def _all_with_zeros(scores, k):
+    kept = torch.zeros_like(scores).scatter(1, *scores.topk(k)[::-1])
+    return kept.topk(scores.shape[1])
 
 
 MIXTURE = Exercise(
@@ -2724,13 +2699,13 @@ MIXTURE = Exercise(
     misconceptions=(
         Misconception(
             "all_work",
-            _all_work,
-            "la salida es correcta, pero todos los expertos trabajan para todos los tokens, y casi "
-            "todo se multiplica por cero: así no se ahorra nada. A cada uno, solo los suyos",
+            _mixing(visit=_all_work),
+            "todos los expertos trabajan para todos los tokens, y casi todo se multiplica por "
+            "cero: así no se ahorra nada. A cada uno, solo los suyos",
         ),
         Misconception(
             "all_experts",
-            _all_experts,
+            _mixing(choose=lambda scores, k: scores.topk(scores.shape[1])),
             "mezclas a todos los expertos: cada token tiene solo top_k",
         ),
         Misconception(
@@ -2741,7 +2716,7 @@ MIXTURE = Exercise(
         ),
         Misconception(
             "softmax_twice",
-            _mixing(
+            _mixing(  # cambia los dos pasos: con otras compuertas ya no serían dos softmax
                 choose=lambda scores, k: torch.softmax(scores, -1).topk(k),
                 gates=lambda best, scores: torch.softmax(best, -1),
             ),
@@ -2777,11 +2752,11 @@ MIXTURE = Exercise(
         Misconception(
             "averaged_again",
             _mixing(gates=lambda best, scores: torch.softmax(best, -1) / best.shape[-1]),
-            "divides otra vez entre top_k: las compuertas ya suman 1",
+            "divides otra vez entre el número de elegidos: las compuertas ya suman 1",
         ),
         Misconception(
             "zero_instead_of_hidden",
-            _zero_instead_of_hidden,
+            _mixing(choose=_all_with_zeros),
             "a los no elegidos les pones puntuación 0, y en una softmax un 0 también recibe su "
             "parte: así trabajan todos",
         ),
@@ -2828,18 +2803,18 @@ MIXTURE = Exercise(
         ),
         Misconception(
             "overwritten",
-            _overwritten,
+            _mixing(visit=_overwritten),
             "cada experto escribe sobre lo que dejó el anterior: lo de los elegidos se suma",
         ),
         Misconception(
             "stops_at_an_idle_expert",
-            _stops_at_an_idle_expert,
+            _mixing(visit=_stops_at_an_idle_expert),
             "dejas de recorrer los expertos en cuanto uno no recibe tokens: los que siguen todavía "
             "pueden tener los suyos",
         ),
         Misconception(
             "weighted_input",
-            _weighted_input,
+            _mixing(visit=_weighted_input),
             "pesas lo que entra en el experto: se pesa lo que responde",
         ),
         Misconception(
@@ -2850,7 +2825,7 @@ MIXTURE = Exercise(
         ),
         Misconception(
             "residual",
-            lambda x, *rest: x + _mixture(x, *rest),
+            _mixing(after=lambda x, y: x + y),
             "sumas la entrada: la conexión residual es del bloque",
         ),
     ),
