@@ -755,7 +755,7 @@ MASK = Exercise(
         Misconception(
             "as_floats",
             _visible_with(kind=torch.Tensor.float),
-            "son ceros y unos de punto flotante, y se piden valores lógicos: ¿falta dtype=bool?",
+            "¿falta dtype=bool? Son ceros y unos de punto flotante, y se piden valores lógicos",
         ),
         Misconception(
             "as_numbers",
