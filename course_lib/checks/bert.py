@@ -255,8 +255,8 @@ JOIN_PAIR = Exercise(
         Misconception(
             "both_yield_on_ties",
             _join_with(fit=_both_yield_on_ties),
-            "cuando las dos frases miden lo mismo le quitas un token a cada una; cede una sola, "
-            "y después se vuelve a mirar si caben",
+            "cuando las dos frases miden lo mismo le quitas un token a cada una; cede una sola, y "
+            "después se vuelve a mirar si caben",
         ),
         Misconception(
             "shortest_yields",
@@ -406,8 +406,8 @@ JOIN_PAIR = Exercise(
         Misconception(
             "empties_the_sentences",
             _join_with(fit=_emptied),
-            "recortas las listas que te dieron: quien llama encuentra sus frases cortadas. "
-            "Trabaja sobre copias",
+            "recortas las listas que te dieron: quien llama encuentra sus frases cortadas. Trabaja "
+            "sobre copias",
         ),
     ),
 )
@@ -819,8 +819,8 @@ PARAMETERS = Exercise(
         Misconception(
             "final_norm",
             _count_with(embedding_norm=4),
-            "sobran 2d: en BERT cada subcapa ya normaliza su salida, y detrás del último bloque "
-            "no hay otra normalización",
+            "sobran 2d: en BERT cada subcapa ya normaliza su salida, y detrás del último bloque no "
+            "hay otra normalización",
         ),
         Misconception(
             "no_pooler",
@@ -1041,8 +1041,8 @@ CHOOSE = Exercise(
         Misconception(
             "chosen_then_filtered",
             _choose_with(eligible=_real, after=lambda chosen, ordinary: chosen & ordinary),
-            "eliges entre todos los tokens reales y después quitas los especiales: así se "
-            "pierden elecciones. Apártalos antes de elegir",
+            "eliges entre todos los tokens reales y después quitas los especiales: así se pierden "
+            "elecciones. Apártalos antes de elegir",
         ),
         Misconception(
             "filled_with_specials",
@@ -1065,8 +1065,8 @@ CHOOSE = Exercise(
         Misconception(
             "ends_not_counted",
             _choose_with(count=lambda real, ordinary, t: max(1, round(0.15 * (real - 2)))),
-            "al largo le quitas [CLS] y el último [SEP]: el 15 % se calcula sobre todos los "
-            "tokens reales, también los especiales",
+            "al largo le quitas [CLS] y el último [SEP]: el 15 % se calcula sobre todos los tokens "
+            "reales, también los especiales",
         ),
         Misconception(
             "class_not_counted",
@@ -1267,8 +1267,8 @@ MASKING_BUG = Exercise(
         Misconception(
             "overlapping",
             _mask_with(is_random=_overlapping),
-            "el reparto es 70/10/20: el tramo de los tokens al azar cae dentro del de [MASK], y "
-            "le quita su parte",
+            "el reparto es 70/10/20: el tramo de los tokens al azar cae dentro del de [MASK], y le "
+            "quita su parte",
         ),
         Misconception(
             "all_random",
@@ -1369,8 +1369,8 @@ MASKING_BUG = Exercise(
         Misconception(
             "labels_are_the_input",
             _mask_with(copy=lambda ids, chosen, number: ids.masked_fill_(~chosen, number)),
-            "las etiquetas y el lote son el mismo tensor: lo que escribes en uno queda en el "
-            "otro, y el modelo lo lee",
+            "las etiquetas y el lote son el mismo tensor: lo que escribes en uno queda en el otro, "
+            "y el modelo lo lee",
         ),
         Misconception(
             "labels_inverted",
@@ -1791,14 +1791,14 @@ MASKED_LOSS = Exercise(
         Misconception(
             "exponential_overflows",
             _loss_with(log_probability=_naive),
-            "la exponencial de un logit grande no cabe: resta antes el "
-            "máximo, o busca quien lo haga",
+            "la exponencial de un logit grande no cabe: resta antes el máximo, o busca quien lo "
+            "haga",
         ),
         Misconception(
             "log_of_softmax",
             _loss_with(log_probability=lambda logits: logits.softmax(-1).log()),
-            "una probabilidad diminuta se redondea a 0 y su logaritmo es "
-            "−∞: hay que calcular el logaritmo sin pasar por ella",
+            "una probabilidad diminuta se redondea a 0 y su logaritmo es −∞: hay que calcular el "
+            "logaritmo sin pasar por ella",
         ),
         Misconception(
             "small_number_added",
