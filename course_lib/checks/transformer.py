@@ -840,7 +840,7 @@ RMS_NORM = Exercise(
         Misconception(
             "multiplies",
             _rms_with(divide=torch.mul),
-            "multiplicas donde hay que dividir",
+            "multiplicas x por su tamaño en lugar de dividir",
         ),
     ),
 )
