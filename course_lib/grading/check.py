@@ -9,17 +9,27 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from course_lib.grading.exercise import NAME_PATTERN, Exercise
-from course_lib.grading.judging import judge, pending
+from course_lib.grading.exercise import NAME_PATTERN, Exercise, Pair
+from course_lib.grading.judging import (
+    judge,
+    pairs_alike,
+    pending,
+    shows_its_mistakes,
+    with_both,
+)
 from course_lib.grading.running import draw_cases, run_cases, run_gradients
 from course_lib.grading.verdict import Verdict
 
 NOTEBOOK_SEED = 2017
 """Semilla de los cuadernos: el mismo código da siempre el mismo texto."""
+
+DRAWS_FOR_TWO = 6
+"""Con cuántos sorteos debe coincidir una respuesta para decir que comete dos errores a la vez."""
 
 
 def check(name: str, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
@@ -41,6 +51,12 @@ def check(name: str, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
 
 def check_exercise(exercise: Exercise, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
     """Comprueba el objeto del estudiante contra un ejercicio dado."""
+    verdict = first_verdict(exercise, student, seed=seed)
+    return recognise_two(exercise, student, verdict, seed=seed)
+
+
+def first_verdict(exercise: Exercise, student: Any, *, seed: int) -> Verdict:
+    """Da los puntos y, si un solo error frecuente lo explica todo, su pista."""
     if is_blank(student):
         return pending(exercise)
     with torch.inference_mode(False), torch.enable_grad():  # quien llama puede estar en no_grad
@@ -49,6 +65,29 @@ def check_exercise(exercise: Exercise, student: Any, *, seed: int = NOTEBOOK_SEE
         needs_gradients = exercise.gradient and all(o.failure is None for o in outcomes)
         gradients = run_gradients(exercise, student, cases) if needs_gradients else None
         return judge(exercise, cases, outcomes, gradients)
+
+
+def recognise_two(exercise: Exercise, student: Any, verdict: Verdict, *, seed: int) -> Verdict:
+    """Si ningún error explica la respuesta, busca dos que lo hagan a la vez; los puntos no cambian.
+
+    Las parejas son muchas y alguna podría coincidir por azar: tiene que dar lo mismo que el
+    estudiante con varios sorteos, y por eso se le vuelve a ejecutar.
+    """
+    pairs: Sequence[Pair] = exercise.pairs
+    if verdict.status not in ("wrong", "error") or verdict.misconceptions or not pairs:
+        return verdict
+    runs = [run_cases, run_gradients] if verdict.property == "gradient" else [run_cases]
+    with torch.inference_mode(False), torch.enable_grad():
+        for drawn in range(seed, seed + DRAWS_FOR_TWO):
+            cases = draw_cases(exercise, drawn)
+            for run in runs:
+                outcomes = run(exercise, student, cases)
+                pairs = pairs_alike(exercise, pairs, cases, outcomes, run)
+            if not pairs or not (
+                drawn > seed or shows_its_mistakes(exercise, cases, outcomes, run)
+            ):
+                return verdict
+    return with_both(exercise, verdict, pairs)
 
 
 def find_exercise(name: str) -> Exercise:

@@ -50,6 +50,10 @@ class Misconception:
     raises: type[Exception] | None = None
 
 
+Pair = tuple[Misconception, Misconception, Callable]
+"""Dos errores frecuentes, y una implementación que comete los dos."""
+
+
 def combinable(factory: Callable[..., Callable]) -> Callable[..., Callable]:
     """Decora una fábrica de errores frecuentes: cada opción es un paso de la respuesta.
 
@@ -202,7 +206,7 @@ class Exercise:
             raise ValueError(f"{self.name}: una parte pide el gradiente, que no se compara.")
 
     @functools.cached_property
-    def pairs(self) -> tuple[tuple[Misconception, Misconception, Callable], ...]:
+    def pairs(self) -> tuple[Pair, ...]:
         """Los errores que se pueden cometer a la vez, de dos en dos, y quien comete los dos."""
         both = itertools.combinations(self.misconceptions, 2)
         made = ((a, b, _together(a.implementation, b.implementation)) for a, b in both)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from course_lib.grading.credit import earned_parts
-from course_lib.grading.exercise import Exercise, Misconception
+from course_lib.grading.exercise import Exercise, Misconception, Pair
 from course_lib.grading.plain_data import PROPERTIES, Comparison, Fault, is_plain, tensors_in
 from course_lib.grading.running import Failure, Outcome, run_cases, run_gradients
 from course_lib.grading.verdict import Verdict
@@ -69,10 +69,9 @@ def _judge_whole(
     if fault is not None and any(map(_is_unwritten, outcomes)):
         return _failed(exercise, fault)
     if fault is not None:
-        found = _recognised(exercise, cases, outcomes, expected, run_cases)
-        return _failed(exercise, fault, *found)
+        return _failed(exercise, fault, _match(exercise, cases, outcomes, expected, run_cases))
     if not exercise.inputs_may_change and any(o.inputs_changed for o in outcomes):
-        return _failed(exercise, _INPUTS_FAULT, *_told(_match_inputs(exercise, cases, expected)))
+        return _failed(exercise, _INPUTS_FAULT, _match_inputs(exercise, cases, expected))
     if exercise.gradient:
         return _judge_gradients(exercise, cases, gradients or [], expected)
     return _passed(exercise)
@@ -96,9 +95,9 @@ def _judge_gradients(
         for m in exercise.misconceptions
         if _all_same(exercise, run_cases(exercise, m.implementation, cases), values)
     ]
-    found = _recognised(exercise, cases, gradients, expected, run_gradients, faithful)
+    match = _match(exercise, cases, gradients, expected, run_gradients, faithful)
     text = f"los valores son correctos, pero {_gradient_text(gradients)}"
-    return _failed(exercise, Fault("gradient", text), *found)
+    return _failed(exercise, Fault("gradient", text), match)
 
 
 def _gradient_text(gradients: list[Outcome]) -> str:
@@ -122,13 +121,11 @@ def _passed(exercise: Exercise) -> Verdict:
     return Verdict(exercise.name, "correct", exercise.points, exercise.points)
 
 
-def _failed(
-    exercise: Exercise, fault: Fault, made: Sequence[Misconception] = (), hint: str = ""
-) -> Verdict:
-    status = "error" if fault.property == "runs" and not made else "wrong"
-    names = tuple(misconception.name for misconception in made)
+def _failed(exercise: Exercise, fault: Fault, match: Misconception | None = None) -> Verdict:
+    status = "error" if fault.property == "runs" and match is None else "wrong"
+    message, names = (fault.text, ()) if match is None else (match.hint, (match.name,))
     seen = {"property": fault.property, "inputs": fault.inputs}
-    return Verdict(exercise.name, status, 0, exercise.points, hint or fault.text, names, **seen)
+    return Verdict(exercise.name, status, 0, exercise.points, message, names, **seen)
 
 
 def _reference_outcomes(exercise: Exercise, cases: list[tuple], run: Runner) -> list[Outcome]:
@@ -234,42 +231,16 @@ def _stopped(failure: Failure) -> str:
     return f"tu código se detuvo con {failure.kind}{message}{line}"
 
 
-def _recognised(
-    exercise: Exercise,
-    cases: list[tuple],
-    outcomes: list[Outcome],
-    expected: list[Outcome],
-    run: Runner,
-    candidates: Sequence[Misconception] | None = None,
-) -> tuple[Sequence[Misconception], str]:
-    """Da los errores frecuentes que explican lo que hizo el estudiante, y su pista."""
-    tried = exercise.misconceptions if candidates is None else candidates
-    match = _match(exercise, cases, outcomes, expected, run, tried)
-    if match is not None:
-        return _told(match)
-    sure = _match_pair(exercise, cases, outcomes, expected, run, tried)
-    hints = [m.hint if m.hint.endswith((".", "?")) else f"{m.hint}." for m in sure]
-    if len(sure) == 2:
-        return sure, f"hay dos errores a la vez. Uno: {hints[0]} El otro: {hints[1]}"
-    if sure:
-        return sure, f"hay más de un error. Uno: {hints[0]} Al corregirlo verás el otro."
-    return sure, ""
-
-
-def _told(match: Misconception | None) -> tuple[Sequence[Misconception], str]:
-    return ((match,), match.hint) if match is not None else ((), "")
-
-
 def _match(
     exercise: Exercise,
     cases: list[tuple],
     outcomes: list[Outcome],
     expected: list[Outcome],
     run: Runner,
-    candidates: Sequence[Misconception],
+    candidates: Sequence[Misconception] | None = None,
 ) -> Misconception | None:
     """Busca el error frecuente que da lo mismo que el estudiante en todos los casos."""
-    for misconception in candidates:
+    for misconception in exercise.misconceptions if candidates is None else candidates:
         wrong = run(exercise, misconception.implementation, cases)
         alike = _all_same(exercise, outcomes, wrong, misconception.raises)
         if alike and _distinguishes(exercise, outcomes, wrong, expected):
@@ -284,45 +255,18 @@ def _distinguishes(
 
     Otro error puede detenerse con la misma excepción: si no hay más que eso, el mensaje decide.
     """
-    if _errs(exercise, wrong, expected):
+    if any(
+        other.failure is None and not _same(exercise, other, target, None)
+        for other, target in zip(wrong, expected, strict=True)
+    ):
         return True
     stops = [(a.failure, b.failure) for a, b in zip(outcomes, wrong, strict=True) if b.failure]
     return bool(stops) and all(_gist(a.message) == _gist(b.message) for a, b in stops)
 
 
-def _errs(exercise: Exercise, wrong: list[Outcome], expected: list[Outcome]) -> bool:
-    """Dice si en algún caso da un valor, y no es el esperado."""
-    pairs = zip(wrong, expected, strict=True)
-    return any(a.failure is None and not _same(exercise, a, b, None) for a, b in pairs)
-
-
 def _gist(message: str) -> str:
     """Quita lo que torch dice del tensor en que se escribió: depende de cómo se guardó el grafo."""
     return message.partition(" has been modified by an inplace operation")[0]
-
-
-def _match_pair(
-    exercise: Exercise,
-    cases: list[tuple],
-    outcomes: list[Outcome],
-    expected: list[Outcome],
-    run: Runner,
-    candidates: Sequence[Misconception],
-) -> list[Misconception]:
-    """Busca dos errores frecuentes que, cometidos a la vez, dan lo mismo que el estudiante.
-
-    Si varias parejas lo dan, se nombra solo el que está en todas: los demás no son seguros.
-    """
-    found = []
-    for *pair, both in exercise.pairs:
-        if not all(m in candidates for m in pair):
-            continue
-        if not _all_alike(exercise, outcomes[:1], run(exercise, both, cases[:1])):
-            continue
-        wrong = run(exercise, both, cases)
-        if _all_alike(exercise, outcomes, wrong) and _errs(exercise, wrong, expected):
-            found.append(pair)
-    return [m for m in candidates if found and all(m in pair for pair in found)]
 
 
 def _match_inputs(
@@ -347,6 +291,37 @@ def _all_same(
     return all(_same(exercise, a, b, raises) for a, b in zip(left, right, strict=True))
 
 
+def _same(exercise: Exercise, a: Outcome, b: Outcome, raises: type[Exception] | None) -> bool:
+    if a.failure is None and b.failure is None:
+        return _comparison(exercise).same(a.value, b.value)
+    if a.failure is None or b.failure is None or raises is None:
+        return False
+    return a.failure.kind == b.failure.kind == raises.__name__
+
+
+def _comparison(exercise: Exercise) -> Comparison:
+    return Comparison(exercise.tolerance, lenient_text=exercise.is_question)
+
+
+# Dos errores a la vez
+
+
+def pairs_alike(
+    exercise: Exercise,
+    pairs: Sequence[Pair],
+    cases: list[tuple],
+    outcomes: list[Outcome],
+    run: Runner,
+) -> list[Pair]:
+    """Da las parejas de errores que, cometidos a la vez, dan lo mismo que el estudiante."""
+    return [
+        (a, b, both)
+        for a, b, both in pairs
+        if _all_alike(exercise, outcomes[:1], run(exercise, both, cases[:1]))
+        and _all_alike(exercise, outcomes, run(exercise, both, cases))
+    ]
+
+
 def _all_alike(exercise: Exercise, left: list[Outcome], right: list[Outcome]) -> bool:
     """Dice si en cada caso dan lo mismo, o se detienen con el mismo mensaje."""
     return all(
@@ -360,13 +335,27 @@ def _stop_of(failure: Failure) -> tuple[str, str]:
     return failure.kind, _gist(failure.message)
 
 
-def _same(exercise: Exercise, a: Outcome, b: Outcome, raises: type[Exception] | None) -> bool:
-    if a.failure is None and b.failure is None:
-        return _comparison(exercise).same(a.value, b.value)
-    if a.failure is None or b.failure is None or raises is None:
-        return False
-    return a.failure.kind == b.failure.kind == raises.__name__
+def shows_its_mistakes(
+    exercise: Exercise, cases: list[tuple], outcomes: list[Outcome], run: Runner
+) -> bool:
+    """Dice si algún valor no es el esperado; detenerse, o dar NaN, no señala ningún error."""
+    for outcome, target in zip(outcomes, _reference_outcomes(exercise, cases, run), strict=True):
+        if outcome.failure is None and outcome.value is not None:
+            faults = _comparison(exercise).faults(outcome.value, target.value)
+            if faults and all(fault.property != "finite" for fault in faults):
+                return True
+    return False
 
 
-def _comparison(exercise: Exercise) -> Comparison:
-    return Comparison(exercise.tolerance, lenient_text=exercise.is_question)
+def with_both(exercise: Exercise, verdict: Verdict, pairs: Sequence[Pair]) -> Verdict:
+    """Dice en el veredicto los errores que están en todas las parejas; los demás no son seguros."""
+    sure = [m for m in exercise.misconceptions if pairs and all(m in pair for pair in pairs)]
+    hints = [m.hint if m.hint.endswith((".", "?")) else f"{m.hint}." for m in sure]
+    if not sure:
+        return verdict
+    if len(sure) == 2:
+        message = f"hay dos errores a la vez. Uno: {hints[0]} El otro: {hints[1]}"
+    else:
+        message = f"hay más de un error. Uno: {hints[0]} Al corregirlo verás el otro."
+    names = tuple(m.name for m in sure)
+    return replace(verdict, status="wrong", message=message, misconceptions=names)

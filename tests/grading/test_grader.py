@@ -76,6 +76,31 @@ def test_a_misconception_has_its_hint_and_a_broken_function_its_line(grader, tmp
     assert "no define «ties»" in found["read_plot"].message
 
 
+TWO = """
+def soft_argmax(scores, beta):
+    seen.append(1)
+    if len(seen) > most:
+        os._exit(0)
+    return torch.softmax(scores, dim=0)
+"""
+
+
+def test_two_misconceptions_at_once_have_both_hints(grader, tmp_path):
+    path = submit(tmp_path, "import os\nseen, most = [], 1000", TWO, HARD)
+    found = by_name(grader.grade(path, 5))
+    assert set(found["soft_argmax"].misconceptions) == {"no_beta", "wrong_axis"}
+    assert "no usas β" in found["soft_argmax"].message and not found["soft_argmax"].points
+
+
+@pytest.mark.parametrize("most", [8, 11])
+def test_looking_for_two_misconceptions_costs_nothing_to_what_was_judged(grader, tmp_path, most):
+    path = submit(tmp_path, f"import os\nseen, most = [], {most}", TWO, HARD)
+    found = by_name(grader.grade(path, 5))
+    assert (found["soft_argmax"].status, found["soft_argmax"].misconceptions) == ("wrong", ())
+    assert "los valores no son los esperados" in found["soft_argmax"].message
+    assert found["hard_argmax"].status == "correct"
+
+
 def test_a_missing_answer_says_that_its_cell_stopped(grader, tmp_path):
     result = grader.grade(submit(tmp_path, "1 / 0\n" + SOFT, HARD), 5)
     assert "ZeroDivisionError" in by_name(result)["soft_argmax"].message
