@@ -338,13 +338,19 @@ def _stop_of(failure: Failure) -> tuple[str, str]:
 def shows_its_mistakes(
     exercise: Exercise, cases: list[tuple], outcomes: list[Outcome], run: Runner
 ) -> bool:
-    """Dice si algún valor no es el esperado; detenerse, o dar NaN, no señala ningún error."""
-    for outcome, target in zip(outcomes, _reference_outcomes(exercise, cases, run), strict=True):
-        if outcome.failure is None and outcome.value is not None:
-            faults = _comparison(exercise).faults(outcome.value, target.value)
-            if faults and all(fault.property != "finite" for fault in faults):
-                return True
-    return False
+    """Dice si algún valor no es el esperado; detenerse, o dar solo NaN, no señala ningún error."""
+    targets = _reference_outcomes(exercise, cases, run)
+    return any(
+        outcome.failure is None
+        and not _same(exercise, outcome, target, None)
+        and not _is_all_nan(outcome.value)
+        for outcome, target in zip(outcomes, targets, strict=True)
+    )
+
+
+def _is_all_nan(value: Any) -> bool:
+    numbers = list(tensors_in(value))
+    return bool(numbers) and all(bool(x.isnan().all()) for x in numbers)
 
 
 def with_both(exercise: Exercise, verdict: Verdict, pairs: Sequence[Pair]) -> Verdict:

@@ -176,26 +176,27 @@ class Comparison:
     any_dtype: bool = False
 
     def same(self, actual: Any, expected: Any) -> bool:
-        """Dice si dos datos simples son iguales."""
-        return not self.faults(actual, expected)
+        """Dice si dos datos simples son iguales; se queda en la primera diferencia."""
+        return next(self.faults(actual, expected), None) is None
 
-    def faults(self, actual: Any, expected: Any, path: Path = ()) -> list[Fault]:
+    def faults(self, actual: Any, expected: Any, path: Path = ()) -> Iterator[Fault]:
         """Da las propiedades en que difieren, con el lugar; nunca muestra lo esperado."""
         actual = _as_scalar(actual, expected)
         if _kind(actual) != _kind(expected):
-            return [_type_fault(actual, expected, path)]
-        if isinstance(expected, torch.Tensor):
-            return self._tensor_faults(actual, expected, path)
-        if isinstance(expected, (list, tuple)):
-            return self._list_faults(actual, expected, path)
-        if isinstance(expected, dict):
-            return self._dict_faults(actual, expected, path)
-        if float in (type(actual), type(expected)):
-            return self._float_faults(actual, expected, path)
-        if isinstance(expected, str):
-            same = self._normal(actual) == self._normal(expected)
-            return [] if same else [Fault("values", f"{_place(path)}el texto no es el esperado")]
-        return [] if actual == expected else [_values_fault(path)]
+            yield _type_fault(actual, expected, path)
+        elif isinstance(expected, torch.Tensor):
+            yield from self._tensor_faults(actual, expected, path)
+        elif isinstance(expected, (list, tuple)):
+            yield from self._list_faults(actual, expected, path)
+        elif isinstance(expected, dict):
+            yield from self._dict_faults(actual, expected, path)
+        elif float in (type(actual), type(expected)):
+            yield from self._float_faults(actual, expected, path)
+        elif isinstance(expected, str):
+            if self._normal(actual) != self._normal(expected):
+                yield Fault("values", f"{_place(path)}el texto no es el esperado")
+        elif actual != expected:
+            yield _values_fault(path)
 
     def _tensor_faults(
         self, actual: torch.Tensor, expected: torch.Tensor, path: Path
@@ -236,27 +237,24 @@ class Comparison:
         left, right = (_float64(x) for x in (actual, expected))
         return Comparison(limit)._tensor_faults(left, right, path)
 
-    def _list_faults(self, actual: list | tuple, expected: list | tuple, path: Path) -> list[Fault]:
+    def _list_faults(
+        self, actual: list | tuple, expected: list | tuple, path: Path
+    ) -> Iterator[Fault]:
         if len(actual) != len(expected):
-            return [_length_fault(actual, expected, path)]
-        return [
-            fault
-            for index, pair in enumerate(zip(actual, expected, strict=True))
-            for fault in self.faults(*pair, (*path, index))
-        ]
+            yield _length_fault(actual, expected, path)
+            return
+        for index, pair in enumerate(zip(actual, expected, strict=True)):
+            yield from self.faults(*pair, (*path, index))
 
-    def _dict_faults(self, actual: dict, expected: dict, path: Path) -> list[Fault]:
-        for key in expected:
-            if key not in actual:
-                text = f"{_place(path)}al diccionario le falta la clave «{key}»"
-                return [Fault("shape", text)]
-        if len(actual) != len(expected):
-            return [Fault("shape", f"{_place(path)}al diccionario le sobra alguna clave")]
-        return [
-            fault
-            for key in expected
-            for fault in self.faults(actual[key], expected[key], (*path, key))
-        ]
+    def _dict_faults(self, actual: dict, expected: dict, path: Path) -> Iterator[Fault]:
+        missing = [key for key in expected if key not in actual]
+        if missing:
+            yield Fault("shape", f"{_place(path)}al diccionario le falta la clave «{missing[0]}»")
+        elif len(actual) != len(expected):
+            yield Fault("shape", f"{_place(path)}al diccionario le sobra alguna clave")
+        else:
+            for key in expected:
+                yield from self.faults(actual[key], expected[key], (*path, key))
 
     def _normal(self, text: str) -> str:
         normal = unicodedata.normalize("NFC", text)
