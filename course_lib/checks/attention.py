@@ -104,14 +104,13 @@ def _hard_argmax_cases(rng: torch.Generator) -> list[tuple]:
     ]
 
 
-@combinable
-def _hard_argmax_with(*, dim=-1, choose=hard_argmax, answer=lambda weights, scores, dim: weights):
-    """El arg max duro paso a paso: qué posiciones se eligen por el eje y qué se devuelve."""
-    return lambda scores: answer(choose(scores, dim), scores, dim)
-
-
 def _is_maximum(scores: Tensor, dim: int) -> Tensor:
     return (scores == scores.amax(dim, keepdim=True)).to(scores.dtype)
+
+
+def _first_maximum(scores: Tensor, dim: int) -> Tensor:
+    maxima = _is_maximum(scores, dim)
+    return maxima * (maxima.cumsum(dim) == 1)
 
 
 def _split_among_maxima(scores: Tensor, dim: int) -> Tensor:
@@ -119,13 +118,21 @@ def _split_among_maxima(scores: Tensor, dim: int) -> Tensor:
 
 
 def _last_maximum(scores: Tensor, dim: int) -> Tensor:
-    return hard_argmax(scores.flip(dim), dim).flip(dim)
+    return _first_maximum(scores.flip(dim), dim).flip(dim)
 
 
 def _rows_instead_of_columns(scores: Tensor, dim: int) -> Tensor:
     weights = torch.zeros_like(scores)
     weights[scores.argmax(dim)] = 1.0
     return weights
+
+
+@combinable
+def _hard_argmax_with(
+    *, dim=-1, choose=_first_maximum, answer=lambda weights, scores, dim: weights
+):
+    """El arg max duro paso a paso: qué posiciones se eligen por el eje y qué se devuelve."""
+    return lambda scores: answer(choose(scores, dim), scores, dim)
 
 
 HARD_ARGMAX = Exercise(
