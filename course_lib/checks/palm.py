@@ -2266,106 +2266,124 @@ PARAMETERS = Exercise(
 # 10 · Lo que pesa la caché
 
 
-_LAYERS, _HEADS, _HEAD, _MODEL = 118, 48, 256, 18_432
-_PAIR = 2 * _LAYERS * _HEAD * 2  # clave y valor, en todas las capas, a dos bytes
+_HEAD, _ALL_HEADS, _MODEL = 256, 48 * 256, 18_432
+
+
+@combinable
+def _cache_with(
+    *,
+    multi_head=(_ALL_HEADS, _ALL_HEADS),
+    multi_query=(_HEAD, _HEAD),
+    layers=118,
+    number=2,
+    tokens=1,
+    unit=lambda size: size,
+    order=lambda multi_head, multi_query: [multi_head, multi_query],
+):
+    """La cuenta por pasos: cuánto mide cada cosa que guarda un bloque, en cuántos, a qué bytes."""
+    sizes = [unit(tokens * layers * sum(kept) * number) for kept in (multi_head, multi_query)]
+    return lambda: order(*sizes)
+
 
 CACHE = Exercise(
     name="palm.cache",
     points=1,
-    reference=[_HEADS * _PAIR, _PAIR],
+    reference=[118 * 2 * 48 * 256 * 2, 118 * 2 * 256 * 2],
     cases=no_inputs,
     misconceptions=(
         Misconception(
             "swapped",
-            [_PAIR, _HEADS * _PAIR],
+            _cache_with(order=lambda multi_head, multi_query: [multi_query, multi_head]),
             "están intercambiadas: la multiconsulta es la que guarda menos",
         ),
         Misconception(
             "half",
-            [_HEADS * _PAIR // 2, _PAIR // 2],
-            "es la mitad: ¿contaste claves y valores? ¿Y los bytes de cada número?",
+            _cache_with(number=1),
+            "falta un factor de dos: ¿contaste claves y valores? ¿Y los bytes de cada número?",
         ),
         Misconception(
             "double",
-            [2 * _HEADS * _PAIR, 2 * _PAIR],
-            "es el doble: ¿cuánto ocupa un número en bfloat16?",
+            _cache_with(number=4),
+            "sobra un factor de dos: ¿cuánto ocupa un número en bfloat16?",
         ),
         Misconception(
             "in_bits",
-            [8 * _HEADS * _PAIR, 8 * _PAIR],
-            "son los bits: se piden bytes",
+            _cache_with(unit=lambda size: 8 * size),
+            "está en bits: se piden bytes",
         ),
         Misconception(
             "one_layer",
-            [_HEADS * _PAIR // _LAYERS, _PAIR // _LAYERS],
-            "es lo de un solo bloque: cada uno guarda sus claves y sus valores",
+            _cache_with(layers=1),
+            "cuentas un solo bloque: cada uno guarda sus claves y sus valores",
         ),
         Misconception(
             "one_layer_of_one",
-            [_HEADS * _PAIR // _LAYERS // 2, _PAIR // _LAYERS // 2],
-            "es una sola cosa de un solo bloque: son claves y valores, en todos",
+            _cache_with(layers=1, number=1),
+            "cuentas un solo bloque, y además falta un factor de dos: ¿contaste claves y "
+            "valores? ¿Y los bytes de cada número?",
         ),
         Misconception(
             "width_of_the_model",
-            [2 * _LAYERS * _MODEL * 2, _PAIR],
+            _cache_with(multi_head=(_MODEL, _MODEL)),
             "en la multicabeza usas d_model; en este modelo las cabezas, juntas, miden otra cosa",
         ),
         Misconception(
             "width_of_the_model_in_both",
-            [2 * _LAYERS * _MODEL * 2, 2 * _LAYERS * _MODEL * 2 // _HEADS],
-            "sobra la mitad: ¿usas d_model? En este modelo las cabezas, juntas, miden otra cosa. "
-            "¿O guardas también las consultas? Nadie vuelve a preguntar con ellas",
+            _cache_with(multi_head=(_MODEL, _MODEL), multi_query=(_MODEL // 48, _MODEL // 48)),
+            "sobra un factor de uno y medio: ¿usas d_model? En este modelo las cabezas, juntas, "
+            "miden otra cosa. ¿O guardas también las consultas? Nadie vuelve a preguntar con "
+            "ellas",
         ),
         Misconception(
             "width_of_the_model_for_one",
-            [_HEADS * _PAIR, 2 * _LAYERS * _MODEL * 2],
+            _cache_with(multi_query=(_MODEL, _MODEL)),
             "en la multiconsulta usas d_model: la clave que comparten mide lo que una cabeza",
         ),
         Misconception(
             "the_same",
-            [_HEADS * _PAIR, _HEADS * _PAIR],
-            "dan lo mismo, y no: en la multiconsulta, ¿cuántas claves guarda un bloque por "
-            "posición?",
+            _cache_with(multi_query=(_ALL_HEADS, _ALL_HEADS)),
+            "en la multiconsulta cuentas claves y valores de todas las cabezas: ¿cuántas claves "
+            "guarda un bloque por posición?",
         ),
         Misconception(
             "only_keys_are_shared",
-            [_HEADS * _PAIR, (_HEADS + 1) * _PAIR // 2],
+            _cache_with(multi_query=(_HEAD, _ALL_HEADS)),
             "en la multiconsulta compartes una de las dos cosas; se comparten claves y valores",
         ),
         Misconception(
             "queries_of_each_head",
-            [3 * _HEADS * _PAIR // 2, (2 + _HEADS) * _PAIR // 2],
+            _cache_with(multi_head=(_ALL_HEADS,) * 3, multi_query=(_HEAD, _HEAD, _ALL_HEADS)),
             "guardas también las consultas de cada cabeza: nadie vuelve a preguntar con ellas",
         ),
         Misconception(
             "whole_context",
-            [2048 * _HEADS * _PAIR, 2048 * _PAIR],
-            "es lo de un texto de 2048 tokens: se pide lo de un token",
+            _cache_with(tokens=2048),
+            "das lo de un texto de 2048 tokens: se pide lo de un token",
         ),
         Misconception(
             "numbers",
-            [_HEADS * _PAIR // 4, _PAIR // 4],
-            "es la cuarta parte: cuentas números y no bytes, y además solo los de las claves",
+            _cache_with(multi_head=(_ALL_HEADS,), multi_query=(_HEAD,), number=1),
+            "cuentas números y no bytes, y además solo los de las claves",
         ),
         Misconception(
             "in_kib",
-            [_HEADS * _PAIR / 1024, _PAIR / 1024],
+            _cache_with(unit=lambda size: size / 1024),
             "está en KiB: se piden bytes",
         ),
         Misconception(
             "in_mib",
-            [_HEADS * _PAIR / 2**20, _PAIR / 2**20],
+            _cache_with(unit=lambda size: size / 2**20),
             "está en MiB: se piden bytes",
         ),
         Misconception(
             "in_megabytes",
-            [_HEADS * _PAIR / 1e6, _PAIR / 1e6],
+            _cache_with(unit=lambda size: size / 1e6),
             "está en millones de bytes: se piden bytes",
         ),
         Misconception(
             "only_multi_query_halved",
-            [_HEADS * _PAIR, _PAIR // 2],
-            "la primera está bien; en la multiconsulta, un bloque guarda una clave y también un "
+            _cache_with(multi_query=(_HEAD,)),
+            "en la multiconsulta cuentas una sola cosa: un bloque guarda una clave y también un "
             "valor",
         ),
     ),

@@ -1504,6 +1504,27 @@ CACHED_STEP = Exercise(
 
 # 11 · Contar parámetros
 
+
+@combinable
+def _parameters_with(
+    *,
+    attentions=2,
+    projections=4,
+    heads=1,
+    attention_biases=1,
+    network=((512, 2048), (2048, 512)),
+    network_biases=1,
+    norms=lambda sublayers: 2 * sublayers,
+    blocks=1,
+    outside=0,
+):
+    """La cuenta por partes; `norms` son las cifras por coordenada de todas las normas."""
+    attention = heads * projections * (512 * 512 + attention_biases * 512)
+    layers = sum(d_in * d_out + network_biases * d_out for d_in, d_out in network)
+    block = attentions * attention + layers + norms(attentions + 1) * 512
+    return lambda: blocks * block + outside
+
+
 PARAMETERS = Exercise(
     name="transformer.parameters",
     points=1,
@@ -1512,89 +1533,85 @@ PARAMETERS = Exercise(
     misconceptions=(
         Misconception(
             "one_attention",
-            3_152_384,
-            "es el total del bloque del codificador; el del decodificador tiene una atención más, "
-            "y una norma más",
+            _parameters_with(attentions=1),
+            "cuentas las subcapas del codificador; el decodificador tiene una atención más, y "
+            "una norma más",
         ),
         Misconception(
             "one_attention_three_norms",
-            3_153_408,
-            "es el total con una sola atención: el decodificador tiene dos, con parámetros "
-            "distintos",
+            _parameters_with(attentions=1, norms=lambda sublayers: 2 * 3),
+            "cuentas una sola atención: el decodificador tiene dos, con parámetros distintos",
         ),
         Misconception(
             "two_norms",
-            4_203_008,
-            "es el total con una norma de menos: hay una por subcapa, y las subcapas son tres",
+            _parameters_with(norms=lambda sublayers: 2 * 2),
+            "cuentas una norma de menos: hay una por subcapa, y las subcapas son tres",
         ),
         Misconception(
             "no_norms",
-            4_200_960,
-            "es el total sin las normas: cada una tiene una ganancia y un sesgo por coordenada",
+            _parameters_with(norms=lambda sublayers: 0),
+            "faltan las normas: cada una tiene una ganancia y un sesgo por coordenada",
         ),
         Misconception(
             "norms_without_bias",
-            4_202_496,
-            "es el total con una sola cifra por coordenada en cada norma: tienen ganancia y "
-            "también sesgo",
+            _parameters_with(norms=lambda sublayers: sublayers),
+            "cuentas una sola cifra por coordenada en cada norma: tienen ganancia y también sesgo",
         ),
         Misconception(
             "no_biases",
-            4_197_376,
-            "es el total sin los sesgos de las capas lineales: hay uno por cada salida",
+            _parameters_with(attention_biases=0, network_biases=0),
+            "faltan los sesgos de las capas lineales: hay uno por cada salida",
         ),
         Misconception(
             "no_network_biases",
-            4_201_472,
-            "es el total sin los sesgos de la red prealimentada: hay uno por cada salida de cada "
-            "capa",
+            _parameters_with(network_biases=0),
+            "faltan los sesgos de la red prealimentada: hay uno por cada salida de cada capa",
         ),
         Misconception(
             "no_attention_biases",
-            4_199_936,
-            "es el total sin los sesgos de las atenciones: hay uno por cada salida de cada "
-            "proyección",
+            _parameters_with(attention_biases=0),
+            "faltan los sesgos de las atenciones: hay uno por cada salida de cada proyección",
         ),
         Misconception(
             "one_norm",
-            4_201_984,
-            "es el total con una sola norma: hay una por subcapa, y las subcapas son tres",
+            _parameters_with(norms=lambda sublayers: 2),
+            "cuentas una sola norma: hay una por subcapa, y las subcapas son tres",
         ),
         Misconception(
             "with_embedding",
-            23_148_032,
-            "es el total con la tabla de incrustaciones: se pide solo un bloque",
+            _parameters_with(outside=37_000 * 512),
+            "sumas la tabla de incrustaciones, que no es de ningún bloque",
         ),
         Misconception(
             "nothing_but_matrices",
-            4_194_304,
-            "es el total de las matrices solas: faltan los sesgos y las normas",
+            _parameters_with(attention_biases=0, network_biases=0, norms=lambda sublayers: 0),
+            "cuentas las matrices solas: faltan los sesgos y las normas",
         ),
         Misconception(
             "no_output_matrix",
-            3_678_720,
-            "es el total sin la matriz de salida W_h de cada atención: las proyecciones son cuatro",
+            _parameters_with(projections=3),
+            "falta la matriz de salida W_h de cada atención: las proyecciones son cuatro",
         ),
         Misconception(
             "multiplied_by_heads",
-            18_912_768,
-            "es el total con ocho veces cada atención: las cabezas se reparten el ancho, así que "
-            "las ocho juntas caben en las mismas matrices que una sola",
+            _parameters_with(heads=8),
+            "cuentas ocho veces cada atención: las cabezas se reparten el ancho, así que las "
+            "ocho juntas caben en las mismas matrices que una sola",
         ),
         Misconception(
             "square_network",
-            2_629_632,
-            "es el total con una red prealimentada de 512 × 512; su capa de en medio mide d_ff",
+            _parameters_with(network=((512, 512), (512, 512))),
+            "cuentas una red prealimentada de 512 × 512; su capa de en medio mide d_ff",
         ),
         Misconception(
             "half_network",
-            3_154_944,
-            "es el total con una sola de las dos matrices de la red prealimentada",
+            _parameters_with(network=((512, 2048),)),
+            "cuentas una sola de las dos capas de la red prealimentada",
         ),
         Misconception(
             "six_blocks",
-            25_224_192,
-            "son los de la pila de seis bloques; se pide uno solo",
+            _parameters_with(blocks=6),
+            "cuentas la pila de seis bloques; se pide uno solo",
         ),
     ),
 )

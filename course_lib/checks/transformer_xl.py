@@ -1400,6 +1400,35 @@ PERPLEXITY = Exercise(
 # 8 · Lo que cuesta evaluar
 
 
+def _table(queries, keys):
+    return queries * keys
+
+
+def _visible(queries, keys):
+    """Las puntuaciones que deja ver la máscara causal: a la última consulta, todas sus claves."""
+    return queries * keys - queries * (queries - 1) // 2
+
+
+@combinable
+def _cost_with(
+    *,
+    window_queries=640,
+    window_keys=640,
+    window_scores=_table,
+    window_predicts=1,
+    memory_queries=128,
+    memory_keys=640,
+    memory_scores=_table,
+    memory_predicts=128,
+    tokens=1,
+    order=lambda window, memory: [window, memory],
+):
+    """De cada manera: quién pregunta, quién responde y cuántos tokens se predicen con su tabla."""
+    window = tokens * window_scores(window_queries, window_keys) / window_predicts
+    memory = tokens * memory_scores(memory_queries, memory_keys) / memory_predicts
+    return lambda: order(window, memory)
+
+
 COST = Exercise(
     name="transformer_xl.cost",
     points=1,
@@ -1408,32 +1437,32 @@ COST = Exercise(
     misconceptions=(
         Misconception(
             "swapped",
-            [640, 640 * 640],
-            "los dos números son esos, en el otro orden: primero la ventana y después la memoria",
+            _cost_with(order=lambda window, memory: [memory, window]),
+            "los das en el otro orden: primero la ventana y después la memoria",
         ),
         Misconception(
             "window_asks_once",
-            [640, 640],
-            "en la ventana cuentas solo la última consulta. Las claves de las capas de arriba "
-            "salen de los estados de toda la ventana, que hay que calcular otra vez: preguntan los "
-            "640",
+            _cost_with(window_queries=1),
+            "en la ventana cuentas lo de una sola consulta. Las claves de las capas de arriba "
+            "salen de los estados de toda la ventana, que hay que calcular otra vez: preguntan "
+            "los 640",
         ),
         Misconception(
             "per_segment",
-            [640 * 640, 128 * 640],
+            _cost_with(memory_predicts=1),
             "con memoria das las de un segmento entero, que predice 128 tokens: se piden por token",
         ),
         Misconception(
             "memory_asks",
-            [640 * 640, 640 * 640 // 128],
+            _cost_with(memory_queries=640),
             "con memoria haces preguntar también a las 512 posiciones recordadas: solo preguntan "
             "las 128 del segmento",
         ),
         Misconception(
             "memory_asks_once",
-            [640 * 640, 640 / 128],
-            "con memoria preguntan las 128 posiciones del segmento, no una sola: cada una tiene "
-            "una puntuación por clave",
+            _cost_with(memory_queries=1),
+            "con memoria cuentas lo de una sola consulta: preguntan las 128 posiciones del "
+            "segmento, y cada una tiene una puntuación por clave",
         ),
         Misconception(
             "memory_asks_per_segment",
@@ -1443,29 +1472,29 @@ COST = Exercise(
         ),
         Misconception(
             "only_the_memory",
-            [640 * 640, 512],
+            _cost_with(memory_keys=512),
             "con memoria, las claves son las recordadas y también las del segmento",
         ),
         Misconception(
             "only_the_segment",
-            [640 * 640, 128],
+            _cost_with(memory_keys=128),
             "con memoria, cada consulta mira las claves de su segmento y también las recordadas",
         ),
         Misconception(
             "window_of_the_memory",
-            [512 * 512, 640],
+            _cost_with(window_queries=512, window_keys=512),
             "la ventana pasa por el modelo 640 tokens, no 512",
         ),
         Misconception(
             "window_by_segments",
-            [128 * 640, 640],
+            _cost_with(window_queries=128),
             "la ventana no recuerda nada: preguntan los 640 tokens, no solo los 128 últimos",
         ),
         Misconception(
             "window_shared",
-            [640 * 640 // 128, 640],
-            "cada ventana predice un solo token, el último, y después se mueve un lugar: su costo "
-            "no se reparte",
+            _cost_with(window_predicts=128),
+            "cada ventana predice un solo token, el último, y después se mueve un lugar: su "
+            "costo no se reparte",
         ),
         Misconception(
             "positions",
@@ -1475,22 +1504,24 @@ COST = Exercise(
         ),
         Misconception(
             "both_per_segment",
-            [128 * 640 * 640, 128 * 640],
-            "son las de 128 tokens; se piden por token predicho",
+            _cost_with(tokens=128),
+            "das las de 128 tokens; se piden por token predicho",
         ),
         Misconception(
             "triangle",
-            [640 * 641 // 2, 640],
+            _cost_with(window_scores=_visible),
             "en la ventana descuentas lo que oculta la máscara causal; aquí se cuentan todas",
         ),
         Misconception(
             "half_of_both",
-            [640 * 641 // 2, 640 // 2],
+            _cost_with(
+                window_scores=_visible, memory_scores=lambda queries, keys: queries * keys // 2
+            ),
             "divides por dos, como si la máscara ocultara la mitad; aquí se cuentan todas",
         ),
         Misconception(
             "triangle_in_both",
-            [640 * 641 // 2, (128 * 512 + 128 * 129 // 2) / 128],
+            _cost_with(window_scores=_visible, memory_scores=_visible),
             "descuentas lo que oculta la máscara causal; aquí se cuentan todas las puntuaciones",
         ),
     ),
