@@ -243,17 +243,14 @@ def _rotate_cases(rng):
     ]
 
 
-def _angles(positions, d, base):
-    return positions[..., None] * base ** (-torch.arange(0, d, 2) / d)
-
-
 @combinable
 def _rotate_with(
     turn=lambda a, b, cos, sin: (a * cos - b * sin, b * cos + a * sin),
     *,
     places=lambda positions, t: positions,
-    angles=_angles,
     base_used=lambda base: base,
+    frequencies=lambda base, i, d: base ** (-2 * i / d),
+    angles=lambda positions, w: positions[..., None] * w,
     columns=lambda theta: (theta, theta),
     split=lambda x: x.chunk(2, -1),
     join=lambda a, b: torch.cat((a, b), -1),
@@ -261,8 +258,9 @@ def _rotate_with(
     """El giro por pasos; `columns` da los ángulos de cada mitad, y `turn`, la pareja girada."""
 
     def implementation(x, positions, base):
-        a, b = split(x)
-        theta = angles(places(positions, x.shape[-2]), x.shape[-1], base_used(base))
+        (a, b), d = split(x), x.shape[-1]
+        w = frequencies(base_used(base), torch.arange(d // 2), d)
+        theta = angles(places(positions, x.shape[-2]), w)
         first, second = (turn(a, b, each.cos(), each.sin()) for each in columns(theta))
         return join(first[0], second[1])
 
@@ -276,23 +274,6 @@ def _with_the_rotated_one(a, b, cos, sin):
 
 def _as_neighbours(a, b):
     return torch.stack((a, b), -1).flatten(-2)
-
-
-def _frequencies(exponents):
-    """Los ángulos con otros exponentes, que salen del índice i y del ancho d."""
-
-    def angles(positions, d, base):
-        return positions[..., None] * base ** exponents(torch.arange(d // 2), d)
-
-    return angles
-
-
-def _divided_too_late(positions, d, base):
-    return positions[..., None] * base ** -torch.arange(0, d, 2) / d
-
-
-def _one_angle_per_column(positions, d, base):
-    return positions[..., None] * base ** (-2 * torch.arange(d) / d)
 
 
 def _half_of_the_columns(x, positions, base):
@@ -405,40 +386,49 @@ ROTARY = Exercise(
         ),
         Misconception(
             "slow_exponent",
-            _rotate_with(angles=_frequencies(lambda i, d: -i / d)),
+            _rotate_with(frequencies=lambda base, i, d: base ** (-i / d)),
             "el exponente avanza la mitad de lo que debe: entre una pareja y la siguiente, 2/d",
         ),
         Misconception(
             "fast_exponent",
-            _rotate_with(angles=_frequencies(lambda i, d: -4 * i / d)),
+            _rotate_with(frequencies=lambda base, i, d: base ** (-4 * i / d)),
             "el exponente avanza el doble de lo que debe: ¿hay un 2 dos veces? Con "
             "arange(0, d, 2) ya va incluido",
         ),
         Misconception(
             "no_exponent",
-            _rotate_with(angles=_frequencies(lambda i, d: -2.0 * i)),
+            _rotate_with(frequencies=lambda base, i, d: base ** (-2.0 * i)),
             "falta dividir el exponente entre d: las frecuencias se hundirían de una pareja a la "
             "siguiente",
         ),
         Misconception(
+            "vanishing",
+            _rotate_with(frequencies=lambda base, i, d: base ** (-2.0 * i * d)),
+            "desde la segunda pareja las frecuencias son casi 0: revisa cómo entra d en el "
+            "exponente",
+        ),
+        Misconception(
             "growing",
-            _rotate_with(angles=_frequencies(lambda i, d: 2 * i / d)),
+            _rotate_with(frequencies=lambda base, i, d: base ** (2 * i / d)),
             "las frecuencias crecen, y deben bajar: la primera pareja es la que más gira",
         ),
         Misconception(
             "up_to_the_base",
-            _rotate_with(angles=_frequencies(lambda i, d: -i / (d // 2 - 1))),
+            _rotate_with(frequencies=lambda base, i, d: base ** (-i / (d // 2 - 1))),
             "el exponente llega hasta 1 en la última pareja; el del artículo se queda un paso "
             "antes, porque divide entre d/2 y no entre d/2 − 1",
         ),
         Misconception(
             "from_the_second_frequency",
-            _rotate_with(angles=_frequencies(lambda i, d: -2 * (i + 1) / d)),
+            _rotate_with(frequencies=lambda base, i, d: base ** (-2 * (i + 1) / d)),
             "cuentas las parejas desde 1: la primera, i = 0, gira un radián por posición",
         ),
         Misconception(
             "one_frequency_per_column",
-            _rotate_with(angles=_one_angle_per_column, columns=lambda theta: theta.chunk(2, -1)),
+            _rotate_with(
+                frequencies=lambda base, i, d: base ** (-2 * torch.arange(d) / d),
+                columns=lambda theta: theta.chunk(2, -1),
+            ),
             "hay una frecuencia por columna, y las dos columnas de una pareja giran el mismo "
             "ángulo: son d/2, una por pareja",
         ),
@@ -457,37 +447,35 @@ ROTARY = Exercise(
         ),
         Misconception(
             "frequencies_backwards",
-            _rotate_with(angles=lambda p, d, base: _angles(p, d, base).flip(-1)),
+            _rotate_with(angles=lambda p, w: p[..., None] * w.flip(-1)),
             "las frecuencias salen en el orden contrario: la primera pareja es la que más gira",
         ),
         Misconception(
             "no_positions",
-            _rotate_with(angles=lambda p, d, base: base ** (-torch.arange(0, d, 2) / d)),
+            _rotate_with(angles=lambda p, w: w),
             "el ángulo no depende de la posición: todas las filas giran lo mismo",
         ),
         Misconception(
             "precedence",
-            _rotate_with(angles=_divided_too_late),
+            _rotate_with(frequencies=lambda base, i, d: base ** (-2 * i) / d),
             "el paréntesis está mal cerrado: la potencia se hace antes que la división, y lo que "
             "se divide entre d es el exponente",
         ),
         Misconception(
             "only_one_axis",
-            _rotate_with(
-                angles=lambda p, d, base: p[:, None] * base ** (-torch.arange(0, d, 2) / d)
-            ),
+            _rotate_with(angles=lambda p, w: p[:, None] * w),
             "vale cuando `positions` es [t]; si trae más ejes, el nuevo va al final y no en "
             "segundo lugar",
             raises=RuntimeError,
         ),
         Misconception(
             "one_frequency",
-            _rotate_with(angles=_frequencies(lambda i, d: 0.0 * i)),
+            _rotate_with(frequencies=lambda base, i, d: base ** (0.0 * i)),
             "todas las parejas giran lo mismo: cada una tiene su frecuencia",
         ),
         Misconception(
             "in_degrees",
-            _rotate_with(angles=lambda p, d, base: torch.deg2rad(_angles(p, d, base))),
+            _rotate_with(angles=lambda p, w: torch.deg2rad(p[..., None] * w)),
             "pasas los ángulos de grados a radianes, y ya están en radianes",
         ),
         Misconception(
@@ -1519,30 +1507,35 @@ def _padded_cases(rng):
     ]
 
 
-def _seen(columns, before, t):
-    return causal_mask(t) & (columns >= before)[:, None]
-
-
 @combinable
 def _padded_with(
     positions=lambda c, p, t: (c - p).clamp(min=0),
-    visible=_seen,
     *,
     each=lambda padding, t: padding,
+    past=causal_mask,
+    real=lambda c, p: c >= p,
+    keys=lambda real: real[:, None],
+    visible=lambda past, keys, real: past & keys,
+    form=lambda mask: mask,
     give=lambda positions, mask: (positions, mask),
 ):
-    """Las dos respuestas por pasos: salen de las columnas, del relleno de cada fila y de t."""
+    """Las posiciones y la máscara por pasos: qué es pasado, qué es real y qué se ve."""
 
     def implementation(padding, t):
-        inputs = torch.arange(t), each(padding, t)[:, None], t
-        return give(positions(*inputs), visible(*inputs))
+        columns, before = torch.arange(t), each(padding, t)[:, None]
+        is_real = real(columns, before)
+        mask = visible(past(t), keys(is_real), is_real)
+        return give(positions(columns, before, t), form(mask))
 
     return implementation
 
 
-def _padding_sees_padding(columns, before, t):
-    is_padding = columns < before
-    return _seen(columns, before, t) | causal_mask(t) & is_padding[:, None] & is_padding[..., None]
+def _no_past(t):
+    return torch.ones(t, t, dtype=torch.bool)
+
+
+def _all_the_keys(real):
+    return torch.ones_like(real)[:, None]
 
 
 LEFT_PADDING = Exercise(
@@ -1610,7 +1603,7 @@ LEFT_PADDING = Exercise(
             "padding_behind",
             _padded_with(
                 lambda c, p, t: c * (c < t - p),
-                lambda c, p, t: causal_mask(t) & (c < t - p)[:, None],
+                real=lambda c, p: c < len(c) - p,
             ),
             "tratas el relleno como si fuera detrás del texto: aquí va delante, para que el último "
             "token de todas las filas caiga en la misma columna",
@@ -1632,123 +1625,123 @@ LEFT_PADDING = Exercise(
         ),
         Misconception(
             "only_causal",
-            _padded_with(visible=lambda c, p, t: causal_mask(t).expand(len(p), t, t)),
+            _padded_with(keys=_all_the_keys),
             "la máscara es solo la causal: el relleno está en el pasado y se vería",
         ),
         Misconception(
             "only_the_padding",
-            _padded_with(visible=lambda c, p, t: (c >= p)[:, None].expand(len(p), t, t)),
+            _padded_with(past=_no_past),
             "la máscara no oculta el futuro: no basta con ocultar el relleno",
         ),
         Misconception(
+            "everything_visible",
+            _padded_with(past=_no_past, keys=_all_the_keys),
+            "la máscara no oculta nada, ni el futuro ni el relleno",
+        ),
+        Misconception(
             "ignores_the_padding",
-            _padded_with(
-                lambda c, p, t: c.expand(len(p), t),
-                lambda c, p, t: causal_mask(t).expand(len(p), t, t),
-            ),
+            _padded_with(lambda c, p, t: c.expand(len(p), t), keys=_all_the_keys),
             "no tienes en cuenta el relleno, ni en las posiciones ni en la máscara",
         ),
         Misconception(
             "column_numbers_and_queries",
-            _padded_with(
-                lambda c, p, t: c.expand(len(p), t),
-                lambda c, p, t: causal_mask(t) & (c >= p)[:, :, None],
+            lambda padding, t: (
+                torch.arange(t).expand(len(padding), t),
+                causal_mask(t) & (torch.arange(t) >= padding[:, None])[:, :, None],
             ),
             "las posiciones son los números de columna, y en la máscara ocultas las preguntas del "
             "relleno, cuando lo que estorba es que responda",
         ),
         Misconception(
             "mask_of_padding_behind",
-            _padded_with(visible=lambda c, p, t: causal_mask(t) & (c < t - p)[:, None]),
+            _padded_with(real=lambda c, p: c < len(c) - p),
             "la máscara oculta las últimas columnas, y el relleno va delante",
         ),
         Misconception(
             "one_row_per_text",
-            _padded_with(visible=lambda c, p, t: c >= p),
+            _padded_with(past=_no_past, form=lambda mask: mask[:, 0]),
             "la máscara es una fila por texto: se pide una por consulta, [batch, t, t], que además "
             "oculte el futuro",
         ),
         Misconception(
             "queries_instead_of_keys",
-            _padded_with(visible=lambda c, p, t: causal_mask(t) & (c >= p)[:, :, None]),
+            _padded_with(keys=lambda real: real[:, :, None]),
             "ocultas las filas del relleno, que son sus preguntas: lo que estorba es que responda, "
             "y eso son sus columnas",
         ),
         Misconception(
             "sees_itself",
-            _padded_with(visible=lambda c, p, t: _seen(c, p, t) | torch.eye(t, dtype=torch.bool)),
+            _padded_with(
+                visible=lambda past, keys, real: past & keys | torch.eye(len(past)).bool()
+            ),
             "dejas que el relleno se mire a sí mismo, y se pide que nadie lo vea, ni él: la "
             "atención del curso da ceros a quien no ve nada",
         ),
         Misconception(
             "padding_sees_padding",
-            _padded_with(visible=_padding_sees_padding),
+            _padded_with(keys=lambda real: real[:, None] | ~real[..., None]),
             "el relleno se ve entre sí: nadie lo ve, ni él",
         ),
         Misconception(
             "padding_sees_everything",
-            _padded_with(visible=lambda c, p, t: _seen(c, p, t) | (c < p)[:, :, None]),
+            _padded_with(visible=lambda past, keys, real: past & keys | ~real[:, :, None]),
             "las preguntas del relleno lo ven todo: el relleno no ve nada",
         ),
         Misconception(
             "first_token_hidden",
-            _padded_with(visible=lambda c, p, t: causal_mask(t) & (c > p)[:, None]),
+            _padded_with(real=lambda c, p: c > p),
             "ocultas también el primer token real de cada fila: la columna con número igual al "
             "relleno ya es texto",
         ),
         Misconception(
             "last_padding_seen",
-            _padded_with(visible=lambda c, p, t: causal_mask(t) & (c >= p - 1)[:, None]),
+            _padded_with(real=lambda c, p: c >= p - 1),
             "la última columna de relleno se ve: te sobra una",
         ),
         Misconception(
             "not_itself",
-            _padded_with(visible=lambda c, p, t: _seen(c, p, t).tril(-1)),
+            _padded_with(past=lambda t: causal_mask(t).tril(-1)),
             "cada token se oculta a sí mismo: te falta la diagonal",
         ),
         Misconception(
             "future",
-            _padded_with(visible=lambda c, p, t: causal_mask(t).T & (c >= p)[:, None]),
+            _padded_with(past=lambda t: causal_mask(t).T),
             "usaste el triángulo contrario: cada token ve su futuro y no su pasado",
         ),
         Misconception(
             "transposed",
-            _padded_with(visible=lambda c, p, t: _seen(c, p, t).mT),
+            _padded_with(past=lambda t: causal_mask(t).T, keys=lambda real: real[:, :, None]),
             "la máscara está transpuesta: una fila por consulta y una columna por clave",
         ),
         Misconception(
             "inverted",
-            _padded_with(visible=lambda c, p, t: ~_seen(c, p, t)),
+            _padded_with(visible=lambda past, keys, real: ~(past & keys)),
             "la máscara está al revés: en este curso True marca lo visible",
         ),
         Misconception(
             "or_instead_of_and",
-            _padded_with(visible=lambda c, p, t: causal_mask(t) | (c >= p)[:, None]),
+            _padded_with(visible=lambda past, keys, real: past | keys),
             "unes las dos máscaras con «o»: para verse, una clave tiene que ser real y además "
             "pasada",
         ),
         Misconception(
             "with_an_axis_for_heads",
-            _padded_with(visible=lambda c, p, t: _seen(c, p, t)[:, None]),
+            _padded_with(form=lambda mask: mask[:, None]),
             "a la máscara le sobra el eje de las cabezas: aquí es [batch, t, t]",
         ),
         Misconception(
             "additive",
-            _padded_with(
-                visible=lambda c, p, t: torch.zeros(len(p), t, t).masked_fill(
-                    ~_seen(c, p, t), -math.inf
-                )
-            ),
+            _padded_with(form=lambda mask: torch.zeros(mask.shape).masked_fill(~mask, -math.inf)),
             "devuelves la máscara aditiva, con 0 y −∞; se pide la booleana, True = visible",
         ),
         Misconception(
             "as_integers",
-            _padded_with(visible=lambda c, p, t: _seen(c, p, t).int()),
+            _padded_with(form=lambda mask: mask.int()),
             "la máscara son ceros y unos enteros, y se piden valores lógicos: True = visible",
         ),
         Misconception(
             "as_floats",
-            _padded_with(visible=lambda c, p, t: _seen(c, p, t).float()),
+            _padded_with(form=lambda mask: mask.float()),
             "la máscara son ceros y unos de punto flotante, y se piden valores lógicos: ¿falta "
             "dtype=bool?",
         ),
@@ -1823,7 +1816,9 @@ def _write_cases(rng):
 def _writing(
     *,
     first=lambda prompt: prompt,
+    origin=0,
     steps=lambda n: n,
+    advance=lambda start, read, t_0: start + read,
     place=lambda start, t, i, t_0: torch.arange(start, start + t),
     keep=lambda old, new, i: new,
     choose=lambda logits: logits.argmax(-1),
@@ -1834,12 +1829,12 @@ def _writing(
     """El bucle por pasos: qué se lee, dónde, con qué caché, qué se elige y qué se lee después."""
 
     def implementation(model, prompt, max_new_tokens):
-        tokens, cache, start, written = first(prompt), None, 0, []
+        tokens, cache, start, written = first(prompt), None, origin, []
         for i in range(steps(max_new_tokens)):
             positions = place(start, tokens.shape[1], i, prompt.shape[1])
             logits, after = model(tokens, positions, cache)
             cache = keep(cache, after, i)
-            start += tokens.shape[1]
+            start = advance(start, tokens.shape[1], prompt.shape[1])
             answers = choose(logits)
             written.append(last(answers))
             tokens = following(answers, written[-1], torch.cat((prompt, *written), 1))
@@ -1852,8 +1847,8 @@ def _everything_again(answers, chosen, text):
     return text
 
 
-def _from_zero(start, t, i, t_0):
-    return torch.arange(t)
+def _always_there(start, read, t_0):
+    return start
 
 
 def _last_prompt_token_twice(back):
@@ -1899,7 +1894,7 @@ DECODE_BUG = Exercise(
     misconceptions=(
         Misconception(
             "as_it_was",
-            _writing(following=_everything_again, place=_from_zero),
+            _writing(following=_everything_again, advance=_always_there),
             "todavía vuelve a leer el texto entero en cada paso, y la caché ya lo guarda: lo leído "
             "queda dos veces, tres, cuatro…",
         ),
@@ -1911,13 +1906,13 @@ DECODE_BUG = Exercise(
         ),
         Misconception(
             "from_zero",
-            _writing(place=_from_zero),
+            _writing(advance=_always_there),
             "los tokens nuevos se leen todos en la posición 0: cuentan las posiciones desde el "
             "comienzo del texto, no desde el de cada lectura",
         ),
         Misconception(
             "without_cache",
-            _writing(following=_everything_again, place=_from_zero, keep=lambda o, n, i: None),
+            _writing(following=_everything_again, advance=_always_there, keep=lambda o, n, i: None),
             "escribes sin caché: en cada paso vuelves a leer el texto entero, y cada token tiene "
             "que leerse una sola vez",
         ),
@@ -1935,13 +1930,13 @@ DECODE_BUG = Exercise(
         ),
         Misconception(
             "stays_behind",
-            _writing(place=lambda start, t, i, t_0: torch.arange(t) + (t_0 if i else 0)),
+            _writing(advance=lambda start, read, t_0: t_0),
             "todos los tokens nuevos se leen en la misma posición, la que sigue a la indicación: "
             "cada uno va uno más allá",
         ),
         Misconception(
             "counts_only_the_written",
-            _writing(place=lambda start, t, i, t_0: torch.arange(t) + i),
+            _writing(advance=lambda start, read, t_0: start + 1),
             "cuentas solo lo escrito: la posición también cuenta la indicación",
         ),
         Misconception(
@@ -1957,7 +1952,7 @@ DECODE_BUG = Exercise(
         ),
         Misconception(
             "from_one",
-            _writing(place=lambda start, t, i, t_0: torch.arange(start, start + t) + 1),
+            _writing(origin=1),
             "cuentas las posiciones desde 1: la del primer token es la 0",
         ),
         Misconception(
@@ -2138,6 +2133,19 @@ PARAMETERS = Exercise(
             "no_keys",
             _counting(W_kv=lambda d, h, k: 0),
             "faltan las claves y los valores: las cabezas los comparten, pero existen",
+        ),
+        Misconception(
+            "no_width",
+            _counting(W_kv=lambda d, h, k: 2 * d),
+            "a W_k y W_v les falta un factor: cada una es una matriz, y tiene tantos números como "
+            "filas por columnas",
+        ),
+        Misconception(
+            "no_queries_nor_output",
+            _counting(  # también W_kv, que sigue bien: con otras claves sería otra pareja
+                W_q=lambda d, h, k: 0, W_kv=lambda d, h, k: 2 * d * k, W_h=lambda d, h, k: 0
+            ),
+            "faltan las dos matrices grandes de la atención: la de las consultas y W_h",
         ),
         Misconception(
             "no_output",
@@ -2414,16 +2422,18 @@ def _mfu_cases(rng):
 @combinable
 def _utilisation(
     *,
-    parameters=lambda N: 6 * N,
-    attending=lambda L, H, Q, T: 12 * L * H * Q * T,
+    per_parameter=2,
+    per_number=4,
+    numbers=lambda L, H, Q, T: L * H * Q * T,
+    training=lambda parameters, attention: 3 * (parameters + attention),
     speed=lambda observed, T: observed,
     compare=lambda done, chips, peak: done / (chips * peak),
     after=lambda utilisation: utilisation,
 ):
-    """La razón por pasos: las operaciones de un token, las de un segundo y las que se pueden."""
+    """La razón por pasos: un token hacia delante, al entrenar, en un segundo, y el máximo."""
 
     def implementation(observed, N, L, H, Q, T, chips, peak):
-        per_token = parameters(N) + attending(L, H, Q, T)
+        per_token = training(per_parameter * N, per_number * numbers(L, H, Q, T))
         return after(compare(speed(observed, T) * per_token, chips, peak))
 
     return implementation
@@ -2438,100 +2448,92 @@ MFU = Exercise(
     misconceptions=(
         Misconception(
             "no_attention",
-            _utilisation(attending=lambda L, H, Q, T: 0),
+            _utilisation(per_number=0),
             "falta el término de la atención: comparar consultas con claves no usa parámetros, y "
             "también cuesta",
         ),
         Misconception(
             "only_attention",
-            _utilisation(parameters=lambda N: 0),
+            _utilisation(per_parameter=0),
             "falta lo que cuestan los parámetros: cada uno multiplica y suma en cada token",
         ),
         Misconception(
             "forward_only",
-            _utilisation(
-                parameters=lambda N: 2 * N, attending=lambda L, H, Q, T: 4 * L * H * Q * T
-            ),
+            _utilisation(training=lambda p, a: p + a),
             "cuentas solo el paso hacia delante: entrenar es también ir hacia atrás, que cuesta el "
             "doble",
         ),
         Misconception(
             "backward_costs_the_same",
-            _utilisation(
-                parameters=lambda N: 4 * N, attending=lambda L, H, Q, T: 8 * L * H * Q * T
-            ),
+            _utilisation(training=lambda p, a: 2 * (p + a)),
             "cuentas hacia atrás lo mismo que hacia delante, y cuesta el doble",
         ),
         Misconception(
             "only_backward",
-            _utilisation(parameters=lambda N: 4 * N),
+            _utilisation(training=lambda p, a: 2 * p + 3 * a),
             "en los parámetros falta una parte: se va hacia delante y hacia atrás",
         ),
         Misconception(
             "one_operation_per_parameter",
-            _utilisation(parameters=lambda N: 3 * N),
+            _utilisation(per_parameter=1),
             "en los parámetros cuentas una operación: cada uno multiplica y además suma",
         ),
         Misconception(
             "parameters_forward_only",
-            _utilisation(parameters=lambda N: 2 * N),
+            _utilisation(training=lambda p, a: p + 3 * a),
             "de los parámetros cuentas solo el paso hacia delante",
         ),
         Misconception(
             "attention_forward_only",
-            _utilisation(attending=lambda L, H, Q, T: 4 * L * H * Q * T),
+            _utilisation(training=lambda p, a: 3 * p + a),
             "de la atención cuentas solo el paso hacia delante",
         ),
         Misconception(
             "recomputed",
-            _utilisation(
-                parameters=lambda N: 8 * N, attending=lambda L, H, Q, T: 16 * L * H * Q * T
-            ),
+            _utilisation(training=lambda p, a: 4 * (p + a)),
             "cuentas también lo que se recalcula para ahorrar memoria: eso es la utilización del "
             "equipo, HFU; la del modelo cuenta solo lo necesario",
         ),
         Misconception(
             "recomputed_parameters",
-            _utilisation(parameters=lambda N: 8 * N),
-            "con 8N cuentas también lo que se recalcula para ahorrar memoria: la utilización del "
-            "modelo cuenta solo lo necesario",
+            _utilisation(training=lambda p, a: 4 * p + 3 * a),
+            "en los parámetros cuentas también lo que se recalcula para ahorrar memoria: la "
+            "utilización del modelo cuenta solo lo necesario",
         ),
         Misconception(
             "multiplications",
-            _utilisation(
-                parameters=lambda N: 3 * N, attending=lambda L, H, Q, T: 6 * L * H * Q * T
-            ),
+            _utilisation(training=lambda p, a: 3 * (p + a) / 2),
             "cuentas solo las multiplicaciones: una multiplicación y su suma son dos operaciones",
         ),
         Misconception(
             "half_of_the_attention",
-            _utilisation(attending=lambda L, H, Q, T: 6 * L * H * Q * T),
+            _utilisation(per_number=2),
             "de la atención cuentas la mitad: por cada clave hay dos productos, la puntuación y la "
             "mezcla de su valor, y aquí no se descuenta lo que tapa la máscara",
         ),
         Misconception(
             "one_head",
-            _utilisation(attending=lambda L, H, Q, T: 12 * L * Q * T),
+            _utilisation(numbers=lambda L, H, Q, T: L * Q * T),
             "la atención que cuentas es la de una sola cabeza",
         ),
         Misconception(
             "one_layer",
-            _utilisation(attending=lambda L, H, Q, T: 12 * H * Q * T),
+            _utilisation(numbers=lambda L, H, Q, T: H * Q * T),
             "la atención que cuentas es la de una sola capa",
         ),
         Misconception(
             "no_width",
-            _utilisation(attending=lambda L, H, Q, T: 12 * L * H * T),
+            _utilisation(numbers=lambda L, H, Q, T: L * H * T),
             "en la atención falta el ancho de cabeza: cada puntuación es un producto de vectores",
         ),
         Misconception(
             "no_length",
-            _utilisation(attending=lambda L, H, Q, T: 12 * L * H * Q),
+            _utilisation(numbers=lambda L, H, Q, T: L * H * Q),
             "en la atención falta la longitud: cada token se compara con los demás",
         ),
         Misconception(
             "length_squared",
-            _utilisation(attending=lambda L, H, Q, T: 12 * L * H * Q * T * T),
+            _utilisation(numbers=lambda L, H, Q, T: L * H * Q * T * T),
             "la atención lleva T al cuadrado cuando se cuenta la secuencia entera; por token, T",
         ),
         Misconception(
