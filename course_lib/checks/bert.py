@@ -70,17 +70,20 @@ def _join_cases(rng):
 @combinable
 def _join_with(
     *,
+    specials=3,
     fit=_fit,
     ids=lambda a, b, class_id, separator_id: [class_id, *a, separator_id, *b, separator_id],
     segments=lambda n, m: [0] * (n + 2) + [1] * (m + 1),
+    number=lambda segment: segment,
     finish=lambda sequence, max_length, separator_id: sequence,
     after=lambda ids, segments: (ids, segments),
 ):
     """La secuencia por pasos: cómo se recortan las frases, las dos listas y qué se devuelve."""
 
     def implementation(first, second, class_id, separator_id, max_length):
-        a, b = fit(first, second, max_length - 3)
-        sequence = ids(a, b, class_id, separator_id), segments(len(a), len(b))
+        a, b = fit(first, second, max_length - specials)
+        numbers = [number(segment) for segment in segments(len(a), len(b))]
+        sequence = ids(a, b, class_id, separator_id), numbers
         return after(*finish(sequence, max_length, separator_id))
 
     return implementation
@@ -171,10 +174,6 @@ def _emptied(first, second, room):
 
 def _first_yields_on_ties(first, second, room):
     return _fit(first, second, room, lambda a, b: a if len(a) >= len(b) else b)
-
-
-def _room_for(specials):
-    return _join_with(fit=lambda a, b, room: _fit(a, b, room + 3 - specials))
 
 
 def _has_room(first, second, class_id, separator_id, max_length):
@@ -291,22 +290,22 @@ JOIN_PAIR = Exercise(
         ),
         Misconception(
             "one_place_empty",
-            _join_with(fit=lambda a, b, room: _fit(a, b, room - 1)),
+            _join_with(specials=4),
             "recortas de más: la secuencia puede medir exactamente max_length",
         ),
         Misconception(
             "specials_not_counted",
-            _room_for(0),
+            _join_with(specials=0),
             "recortas sin contar los tokens especiales, que también ocupan lugar",
         ),
         Misconception(
             "one_special_counted",
-            _room_for(1),
+            _join_with(specials=1),
             "apartas lugar para un solo token especial; cuenta cuántos lleva un par",
         ),
         Misconception(
             "two_specials_counted",
-            _room_for(2),
+            _join_with(specials=2),
             "apartas lugar para dos tokens especiales; cuenta cuántos lleva un par",
         ),
         Misconception(
@@ -368,17 +367,17 @@ JOIN_PAIR = Exercise(
         ),
         Misconception(
             "counted_from_one",
-            _join_with(segments=lambda n, m: [1] * (n + 2) + [2] * (m + 1)),
+            _join_with(number=lambda segment: segment + 1),
             "los segmentos se cuentan desde 0: la tabla tiene dos filas, la 0 y la 1",
         ),
         Misconception(
             "segments_swapped",
-            _join_with(segments=lambda n, m: [1] * (n + 2) + [0] * (m + 1)),
+            _join_with(number=lambda segment: 1 - segment),
             "los segmentos están intercambiados: la primera frase es la del 0",
         ),
         Misconception(
             "one_segment",
-            _join_with(segments=lambda n, m: [0] * (n + m + 3)),
+            _join_with(number=lambda segment: 0),
             "todos los tokens son del segmento 0: así el modelo solo distingue las frases por el "
             "[SEP]",
         ),
@@ -953,13 +952,18 @@ def _choose_with(
     rows=lambda x: x,
     draws=lambda draw: draw,
     eligible=lambda ids, special, pad_id: ~torch.isin(ids, torch.tensor(special)),
-    count=lambda real, ordinary, t: max(1, round(0.15 * real)),
+    length=lambda real, ordinary, t: real,
+    share=0.15,
+    rounded=round,
+    minimum=1,
+    extra=0,
     pick=lambda draw, places, n: places[draw[places].argsort()[:n]],
     after=lambda chosen, ordinary: chosen,
 ):
     """La elección, fila a fila: qué se puede elegir, cuántos, cuáles y qué se devuelve.
 
-    `count` recibe cuántos tokens reales, corrientes y lugares hay.
+    Cuántos: la parte `share` de `length`, que recibe cuántos tokens reales, corrientes y lugares
+    hay; redondeada, y con un mínimo.
     """
 
     def implementation(token_ids, special_ids, pad_id, draw):
@@ -967,7 +971,8 @@ def _choose_with(
         chosen = []
         by_row = (rows(x) for x in (token_ids, ordinary, draws(draw)))
         for ids, words, numbers in zip(*by_row, strict=True):
-            n = count(int((ids != pad_id).sum()), int(words.sum()), len(ids))
+            counted = length(int((ids != pad_id).sum()), int(words.sum()), len(ids))
+            n = max(minimum, rounded(share * counted)) + extra
             places = eligible(ids, special_ids, pad_id).nonzero().flatten()
             row = torch.zeros(len(ids), dtype=torch.bool)
             row[pick(numbers, places, n)] = True
@@ -1052,61 +1057,67 @@ CHOOSE = Exercise(
         ),
         Misconception(
             "padding_counted",
-            _choose_with(count=lambda real, ordinary, t: max(1, round(0.15 * t))),
+            _choose_with(length=lambda real, ordinary, t: t),
             "calculas el 15 % sobre el largo del lote, con relleno y todo: cada secuencia tiene el "
             "suyo",
         ),
         Misconception(
             "specials_not_counted",
-            _choose_with(count=lambda real, ordinary, t: max(1, round(0.15 * ordinary))),
+            _choose_with(length=lambda real, ordinary, t: ordinary),
             "calculas el 15 % solo sobre los tokens corrientes; se cuentan todos los reales, "
             "también los especiales",
         ),
         Misconception(
             "ends_not_counted",
-            _choose_with(count=lambda real, ordinary, t: max(1, round(0.15 * (real - 2)))),
+            _choose_with(length=lambda real, ordinary, t: real - 2),
             "al largo le quitas [CLS] y el último [SEP]: el 15 % se calcula sobre todos los tokens "
             "reales, también los especiales",
         ),
         Misconception(
             "class_not_counted",
-            _choose_with(count=lambda real, ordinary, t: max(1, round(0.15 * (real - 1)))),
+            _choose_with(length=lambda real, ordinary, t: real - 1),
             "al largo le falta un token: cuentan todos los reales, también [CLS] y [SEP]",
         ),
         Misconception(
             "floor",
-            _choose_with(count=lambda real, ordinary, t: max(1, int(0.15 * real))),
+            _choose_with(rounded=int),
             "redondeas hacia abajo; es al entero más cercano",
         ),
         Misconception(
             "floor_without_minimum",
-            _choose_with(count=lambda real, ordinary, t: int(0.15 * real)),
-            "redondeas hacia abajo, y en las secuencias muy cortas no eliges ninguno",
+            _choose_with(rounded=int, minimum=0),
+            "redondeas hacia abajo, y en las secuencias muy cortas eso es 0: falta el mínimo",
         ),
         Misconception(
             "ceil",
-            _choose_with(count=lambda real, ordinary, t: max(1, math.ceil(0.15 * real))),
+            _choose_with(rounded=math.ceil),
             "redondeas hacia arriba; es al entero más cercano",
         ),
         Misconception(
             "no_minimum",
-            _choose_with(count=lambda real, ordinary, t: round(0.15 * real)),
-            "en las secuencias muy cortas no eliges ninguno; si hay de dónde, al menos uno",
+            _choose_with(minimum=0),
+            "falta el mínimo: en las secuencias muy cortas el número se redondea a 0, y si hay de "
+            "dónde se elige al menos uno",
         ),
         Misconception(
             "one_more",
-            _choose_with(count=lambda real, ordinary, t: max(1, round(0.15 * real)) + 1),
+            _choose_with(extra=1),
             "eliges uno de más: ¿comparas con «menor o igual» donde iba «menor»?",
         ),
         Misconception(
             "at_most_one",
-            _choose_with(count=lambda real, ordinary, t: 1),
-            "eliges un solo token: el 1 es el mínimo",
+            _choose_with(rounded=lambda part: 1),
+            "el número de elegidos no depende del largo: el 1 es el mínimo",
         ),
         Misconception(
             "the_other_85",
-            _choose_with(count=lambda real, ordinary, t: max(1, round(0.85 * real))),
+            _choose_with(share=0.85),
             "eliges el 85 %: es el 15 % lo que se elige",
+        ),
+        Misconception(
+            "no_share",
+            _choose_with(share=1),
+            "calculas un número de elegidos en el que caben todos; es el 15 % del largo",
         ),
         Misconception(
             "coins",
@@ -1209,7 +1220,7 @@ def _mask_with(
     copy=lambda ids, *rest: ids.clone(),
     hidden=lambda draw: draw < 0.8,
     hidden_among=lambda chosen: chosen,
-    is_random=lambda draw: (draw >= 0.8) & (draw < 0.9),
+    changed=lambda draw: draw < 0.9,
     random_among=lambda chosen: chosen,
     number=lambda mask_id: mask_id,
     counted=lambda chosen, ids, masked, number: chosen,
@@ -1217,21 +1228,28 @@ def _mask_with(
     ignored=IGNORED,
     order=lambda masked, labels: (masked, labels),
 ):
-    """La función por pasos: a quién le toca cada cambio, qué se pone, y qué se pide predecir."""
+    """La función por pasos: a quién le toca cada cambio, qué se pone, y qué se pide predecir.
+
+    De los que cambian (`changed`), unos acaban en [MASK] (`hidden`) y los demás, al azar.
+    """
 
     def implementation(token_ids, chosen, draw, others, mask_id):
         ids, masked = token_ids.clone(), copy(token_ids, chosen, ignored)
         masked[hidden_among(chosen) & hidden(draw)] = number(mask_id)
-        changed = random_among(chosen) & is_random(draw)
-        masked[changed] = others[changed]
+        at_random = random_among(chosen) & changed(draw) & ~hidden(draw)
+        masked[at_random] = others[at_random]
         where = counted(chosen, ids, masked, number(mask_id))
         return order(masked, torch.where(where, answer(ids, masked), ignored))
 
     return implementation
 
 
-def _overlapping(draw):
+def _first_tenth(draw):
     return draw < 0.1
+
+
+def _from_there_to_eight(draw):
+    return (draw >= 0.1) & (draw < 0.8)
 
 
 def _nobody(draw):
@@ -1254,7 +1272,7 @@ MASKING_BUG = Exercise(
     misconceptions=(
         Misconception(
             "unchanged",
-            _mask_with(is_random=_overlapping, counted=_everywhere),
+            _mask_with(hidden=_from_there_to_eight, changed=_first_tenth, counted=_everywhere),
             "siguen los dos errores del enunciado: mira el reparto y cuenta de cuántos tokens se "
             "pide la respuesta",
         ),
@@ -1266,88 +1284,87 @@ MASKING_BUG = Exercise(
         ),
         Misconception(
             "overlapping",
-            _mask_with(is_random=_overlapping),
+            _mask_with(hidden=_from_there_to_eight, changed=_first_tenth),
             "el reparto es 70/10/20: el tramo de los tokens al azar cae dentro del de [MASK], y le "
             "quita su parte",
         ),
         Misconception(
             "all_random",
-            _mask_with(is_random=lambda draw: draw < 0.9),
-            "el segundo cambio pisa al primero: los que iban a ser [MASK] acaban con un token al "
-            "azar",
+            _mask_with(hidden=_nobody),
+            "los que iban a ser [MASK] no quedan en [MASK]: ¿el segundo cambio pisa al primero?",
         ),
         Misconception(
             "all_hidden",
-            _mask_with(hidden=lambda draw: draw < 0.9, is_random=_nobody),
-            "no pones ningún token al azar: los dos primeros tramos acaban en [MASK]",
+            _mask_with(hidden=lambda draw: draw < 0.9),
+            "ocultas los dos primeros tramos, y el segundo es el de los tokens al azar",
         ),
         Misconception(
             "random_hidden",
-            _mask_with(is_random=_nobody),
+            _mask_with(changed=_nobody),
             "no pones ningún token al azar: uno de cada diez elegidos se cambia por otro",
         ),
         Misconception(
             "none_kept",
-            _mask_with(is_random=lambda draw: draw >= 0.8),
+            _mask_with(changed=lambda draw: draw < 2),
             "todos los elegidos cambian: uno de cada diez se deja como estaba",
         ),
         Misconception(
             "kept_and_random_swapped",
-            _mask_with(is_random=lambda draw: draw >= 0.9),
+            _mask_with(changed=lambda draw: draw >= 0.9),
             "los dos tramos pequeños están intercambiados: primero va el de los tokens al azar y "
             "al final el de los que se quedan",
         ),
         Misconception(
             "random_at_the_end",
-            _mask_with(is_random=lambda draw: draw > 0.9),
+            _mask_with(changed=lambda draw: draw > 0.9),
             "los tokens al azar no son los que pasan de 0.9: ese tramo es el de los que se quedan",
         ),
         Misconception(
             "tenth_of_the_rest",
-            _mask_with(is_random=lambda draw: (draw >= 0.8) & (draw < 0.82)),
+            _mask_with(changed=lambda draw: draw < 0.82),
             "tomas una décima parte de los que quedan después de [MASK]: sería un 2 %. El 10 % es "
             "de los elegidos",
         ),
         Misconception(
             "half_is_random",
-            _mask_with(hidden=lambda draw: draw < 0.5, is_random=lambda d: (d >= 0.5) & (d < 0.9)),
+            _mask_with(hidden=lambda draw: draw < 0.5),
             "el tramo de [MASK] es demasiado corto: le toca el 80 % de los elegidos",
         ),
         Misconception(
             "always_hidden",
-            _mask_with(hidden=lambda draw: draw < 2, is_random=_nobody),
+            _mask_with(hidden=lambda draw: draw < 2),
             "todos los elegidos acaban en [MASK]: al ajustar el modelo no habrá ninguno, y no "
             "sabría representar los tokens que se ven",
         ),
         Misconception(
             "edges",
-            _mask_with(hidden=lambda d: d <= 0.8, is_random=lambda d: (d > 0.8) & (d <= 0.9)),
+            _mask_with(hidden=lambda draw: draw <= 0.8, changed=lambda draw: draw <= 0.9),
             "en los bordes, 0.8 ya es del segundo tramo, y 0.9, del tercero",
         ),
         Misconception(
             "closed_at_eight",
-            _mask_with(hidden=lambda d: d <= 0.8, is_random=lambda d: (d > 0.8) & (d < 0.9)),
+            _mask_with(hidden=lambda draw: draw <= 0.8),
             "quien saca justo 0.8 ya no es del tramo de [MASK]",
         ),
         Misconception(
             "open_at_eight",
-            _mask_with(is_random=lambda d: (d > 0.8) & (d < 0.9)),
+            _mask_with(changed=lambda draw: (draw < 0.9) & (draw != 0.8)),
             "quien saca justo 0.8 se queda como estaba, y ahí empieza el segundo tramo",
         ),
         Misconception(
             "closed_at_nine",
-            _mask_with(is_random=lambda d: (d >= 0.8) & (d <= 0.9)),
+            _mask_with(changed=lambda draw: draw <= 0.9),
             "quien saca justo 0.9 ya es de los que se quedan como estaban",
         ),
         Misconception(
             "mask_and_random_swapped",
-            _mask_with(hidden=lambda d: (d >= 0.8) & (d < 0.9), is_random=lambda d: d < 0.8),
-            "los dos cambios están intercambiados: el tramo grande es el de [MASK], y el de los "
-            "tokens al azar, uno pequeño",
+            _mask_with(hidden=lambda draw: (draw >= 0.8) & (draw < 0.9)),
+            "pones [MASK] en uno de los tramos pequeños; el suyo es el grande, y el de los tokens "
+            "al azar, uno pequeño",
         ),
         Misconception(
             "shares_reversed",
-            _mask_with(hidden=lambda draw: draw >= 0.8, is_random=lambda d: (d >= 0.7) & (d < 0.8)),
+            _mask_with(hidden=lambda draw: draw >= 0.8, changed=lambda draw: draw >= 0.7),
             "ocultas a los que sacaron 0.8 o más, uno de cada cinco: el tramo grande es el otro",
         ),
         Misconception(
@@ -1363,7 +1380,7 @@ MASKING_BUG = Exercise(
         ),
         Misconception(
             "nothing_hidden",
-            _mask_with(hidden=_nobody, is_random=_nobody),
+            _mask_with(hidden=_nobody, changed=_nobody),
             "no ocultas ningún token: el modelo vería la respuesta",
         ),
         Misconception(
@@ -2174,18 +2191,6 @@ def _by_itself(scores, allowed):
     return scores.masked_fill(~allowed, -torch.inf).argmax(-1)
 
 
-def _independent(total, allowed, start, end):
-    return torch.stack((start.argmax(-1), end.argmax(-1)), -1)
-
-
-def _independent_inside(total, allowed, start, end):
-    return torch.stack((_by_itself(start, allowed.any(2)), _by_itself(end, allowed.any(1))), -1)
-
-
-def _sorted_ends(*scored):
-    return _independent_inside(*scored).sort(-1).values
-
-
 def _start_then_end(total, allowed, start, end):
     first = _by_itself(start, allowed.any(2))
     return torch.stack((first, _by_itself(end, allowed[torch.arange(len(first)), first])), -1)
@@ -2220,19 +2225,21 @@ BEST_SPAN = Exercise(
     misconceptions=(
         Misconception(
             "independent",
-            _span_with(pick=_independent),
+            _span_with(order=_either, near=_either, inside=_either),
             "eliges el comienzo y el fin por separado, y en cualquier token: el fin puede caer "
             "antes del comienzo, o fuera del texto",
         ),
         Misconception(
             "independent_inside",
-            _span_with(pick=_independent_inside),
+            _span_with(order=_either, near=_either),
             "eliges el comienzo y el fin por separado: el fin puede caer antes del comienzo, o "
             "demasiado lejos. Se elige el par",
         ),
         Misconception(
             "sorted_ends",
-            _span_with(pick=_sorted_ends),
+            _span_with(
+                order=_either, near=_either, after=lambda spans, total: spans.sort(-1).values
+            ),
             "si el fin cae antes del comienzo, los intercambias: nadie dijo que ahí se pudiera "
             "empezar, y el tramo puede ser demasiado largo",
         ),
@@ -2348,6 +2355,11 @@ BEST_SPAN = Exercise(
             "end_minus_start",
             _span_with(score=lambda start, end: end[:, None, :] - start[:, :, None]),
             "restas las puntuaciones: un buen comienzo suma",
+        ),
+        Misconception(
+            "start_minus_end",
+            _span_with(score=lambda start, end: start[:, :, None] - end[:, None, :]),
+            "restas las puntuaciones: un buen fin suma",
         ),
         Misconception(
             "probability_sum",
