@@ -359,9 +359,7 @@ def with_both(exercise: Exercise, verdict: Verdict, pairs: Sequence[Pair]) -> Ve
     hints = [m.hint if m.hint.endswith((".", "?")) else f"{m.hint}." for m in sure]
     if not sure:
         return verdict
-    if len(sure) == 2:
-        message = f"hay dos errores a la vez. Uno: {hints[0]} El otro: {hints[1]}"
-    else:
-        message = f"hay más de un error. Uno: {hints[0]} Al corregirlo verás el otro."
+    other = f"El otro: {hints[1]}" if len(sure) == 2 else "Al corregirlo verás el otro."
+    message = f"tu resultado es el que dan dos errores a la vez. Uno: {hints[0]} {other}"
     names = tuple(m.name for m in sure)
     return replace(verdict, status="wrong", message=message, misconceptions=names)

@@ -402,8 +402,8 @@ THREE = NO_BETA, OTHER_AXIS, HALF
 def test_two_misconceptions_at_once_get_both_hints():
     result = verdict(lambda s, b: torch.exp(s) / torch.exp(s).sum(0), *THREE)
     assert repr(result) == (
-        "❌ example.weights: hay dos errores a la vez. Uno: no usas β. El otro: normalizas por "
-        "columnas."
+        "❌ example.weights: tu resultado es el que dan dos errores a la vez. Uno: no usas β. El "
+        "otro: normalizas por columnas."
     )
     assert result.misconceptions == ("no_beta", "other_axis")
 
@@ -411,7 +411,10 @@ def test_two_misconceptions_at_once_get_both_hints():
 def test_only_what_is_in_every_pair_that_explains_it_is_named():
     result = verdict(lambda s, b: torch.softmax(s, -1) / 2, *THREE, QUARTER)
     assert result.misconceptions == ("no_beta",)
-    assert result.message == ("hay más de un error. Uno: no usas β. Al corregirlo verás el otro.")
+    assert result.message == (
+        "tu resultado es el que dan dos errores a la vez. Uno: no usas β. Al corregirlo verás el "
+        "otro."
+    )
 
 
 def test_pairs_with_nothing_in_common_name_nothing():

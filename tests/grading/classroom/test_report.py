@@ -232,8 +232,10 @@ def test_who_makes_two_at_once_counts_in_both():
     page = parse(class_report(people))
     cards = [card.get_text() for card in page.select(".mistakes > li")]
     assert "2 de 2" in cards[0] and "No usas β" in cards[0], "la pista de quien cometió solo ese"
-    assert "1 de 2" in cards[1] and "Hay dos errores a la vez. Uno: normalizas" in cards[1]
-    assert "Pistas. Hay dos errores a la vez" in said(feedback_page([people[0]]))
+    assert "1 de 2" in cards[1] and "dan dos errores a la vez. Uno: normalizas" in cards[1]
+    assert "Pistas. Tu resultado es el que dan dos errores a la vez" in said(
+        feedback_page([people[0]])
+    )
     assert "Pista. No usas β" in said(feedback_page([people[1]]))
 
 
