@@ -144,7 +144,6 @@ def numbers_of(name: str) -> tuple[str, dict[str, Any], list[str]]:
         "unnamed": len(pairs.unnamed),
         "mutant_pairs": mutants.tried,
         "mutant_pairs_named": mutants.tried - len(mutants.unnamed) - len(mutants.false),
-        "any_pairs": any_mutants.tried,
         "false": len(untrue),
     }
     return name, numbers, [" · ".join(map(str, fault)) for fault in faults]

@@ -582,7 +582,7 @@ def _feed_forward_with(
     out=lambda Z: Z.mT,
     join=lambda X, Z: Z,
 ):
-    """Dos capas, con su activación donde diga `where`: «before», «between» o «after»."""
+    """Dos capas, con su activación donde diga `where`: `before`, `between` o `after`."""
 
     def implementation(X, kernel_1, b_1, kernel_2, b_2):
         def activated(Z, place):

@@ -355,7 +355,7 @@ def _is_all_nan(value: Any) -> bool:
 
 def with_both(exercise: Exercise, verdict: Verdict, pairs: Sequence[Pair]) -> Verdict:
     """Dice en el veredicto los errores que están en todas las parejas; los demás no son seguros."""
-    sure = [m for m in exercise.misconceptions if pairs and all(m in pair for pair in pairs)]
+    sure = [m for m in exercise.misconceptions if all(m in pair for pair in pairs)]
     hints = [m.hint if m.hint.endswith((".", "?")) else f"{m.hint}." for m in sure]
     if not sure:
         return verdict
