@@ -588,6 +588,11 @@ MASKED_ATTENTION = Exercise(
             "1. Oculta las puntuaciones, antes de normalizar.",
         ),
         Misconception(
+            "no_mask",
+            _masked_with(weigh=lambda scores, mask: torch.softmax(scores, dim=-1)),
+            "no usas la máscara: las claves ocultas reciben peso como las demás.",
+        ),
+        Misconception(
             "zero_score",
             _masked_with(weigh=_filled(0.0)),
             "una puntuación 0 no oculta: e⁰ = 1, y la clave sigue recibiendo peso. La puntuación "

@@ -636,17 +636,20 @@ def _visible_cases(rng):
 def _visible_with(
     *,
     rows=lambda t, m: t,
-    diagonal=lambda t, m: m,
+    start=lambda t, m: m,
+    edge=0,
     triangle=torch.tril,
     columns=lambda visible, m: visible,
     turn=lambda visible: visible,
     kind=lambda visible: visible,
 ):
-    """Un triángulo corrido; `columns` cambia lo que se ve de la memoria, y `kind`, el tipo."""
+    """Un triángulo corrido: `start` es la columna de la primera consulta, y `edge`, cuánto ve
+    después de sí misma; `columns` cambia lo que se ve de la memoria, y `kind`, el tipo.
+    """
 
     def implementation(t, m):
         ones = torch.ones(rows(t, m), m + t, dtype=torch.bool)
-        return kind(turn(columns(triangle(ones, diagonal(t, m)), m)))
+        return kind(turn(columns(triangle(ones, start(t, m) + edge), m)))
 
     return implementation
 
@@ -661,7 +664,7 @@ MASK = Exercise(
     misconceptions=(
         Misconception(
             "not_moved",
-            _visible_with(diagonal=lambda t, m: 0),
+            _visible_with(start=lambda t, m: 0),
             "el triángulo empieza en la primera columna, que ahora es memoria: la primera consulta "
             "está en la columna m, y ve toda la memoria y a sí misma",
         ),
@@ -685,7 +688,7 @@ MASK = Exercise(
         ),
         Misconception(
             "square",
-            _visible_with(rows=lambda t, m: m + t, diagonal=lambda t, m: 0),
+            _visible_with(rows=lambda t, m: m + t, start=lambda t, m: 0),
             "hay una fila por cada posición de la memoria: esta solo responde. Pregunta el "
             "segmento, t filas",
         ),
@@ -701,23 +704,23 @@ MASK = Exercise(
         ),
         Misconception(
             "diagonal_hidden",
-            _visible_with(diagonal=lambda t, m: m - 1),
+            _visible_with(edge=-1),
             "corres la diagonal un lugar de menos: cada posición debe verse a sí misma",
         ),
         Misconception(
             "one_too_many",
-            _visible_with(diagonal=lambda t, m: m + 1),
+            _visible_with(edge=1),
             "corres la diagonal un lugar de más: ninguna posición ve la que le sigue",
         ),
         Misconception(
             "moved_by_the_length",
-            _visible_with(diagonal=lambda t, m: t),
+            _visible_with(start=lambda t, m: t),
             "corres la diagonal tantos lugares como posiciones tiene el segmento; son las que "
             "tiene la memoria",
         ),
         Misconception(
             "moved_the_other_way",
-            _visible_with(diagonal=lambda t, m: -m),
+            _visible_with(start=lambda t, m: -m),
             "corres la diagonal hacia el lado contrario: con la memoria delante se ve más, no "
             "menos",
         ),

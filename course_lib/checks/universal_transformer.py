@@ -312,7 +312,7 @@ HALTING = Exercise(
         ),
         Misconception(
             "threshold_one",
-            _halting_with(stops=lambda total, p, threshold: total + p >= 1),
+            _halting_with(threshold=lambda epsilon: 1),
             "esperas a reunir 1; se para en 1 − ε, o una sigmoide, que nunca llega a 1, no podría "
             "parar en el primer paso",
         ),
@@ -477,7 +477,7 @@ def _mixture_with(
     together=lambda reached, active: reached,
     pays=lambda reached, at_the_end: reached | at_the_end,
     rest=lambda total, p, threshold: 1 - total,
-    usual=lambda total, p: p,
+    weigh=torch.where,
     mask=lambda weight, active: weight * active,
     mix=lambda output, weight, state: output + weight * state,
     finish=lambda output, total, states: output,
@@ -491,7 +491,7 @@ def _mixture_with(
         for n, (state, p_n) in enumerate(zip(states, p, strict=True), 1):
             reached = together(stops(total, p_n, threshold), active)
             last = pays(reached, n == len(p))
-            weight = torch.where(last, rest(total, p_n, threshold), usual(total, p_n))
+            weight = weigh(last, rest(total, p_n, threshold), p_n)
             output = mix(output, mask(weight, active)[:, None], state)
             total, active = total + p_n * active, active & ~reached
         return finish(output, total[:, None], states)
@@ -502,7 +502,7 @@ def _mixture_with(
 _mixture = _mixture_with()
 
 
-def _own_p(total, p, threshold):
+def _own_p(last, rest, p):
     return p
 
 
@@ -537,7 +537,7 @@ REMAINDER_BUG = Exercise(
     misconceptions=(
         Misconception(
             "unchanged",
-            _mixture_with(rest=_own_p),
+            _mixture_with(weigh=_own_p),
             "el error sigue ahí: suma los pesos de una posición. El paso en que para debe pesar lo "
             "que falta para 1, y tú le das su p",
         ),
@@ -572,7 +572,7 @@ REMAINDER_BUG = Exercise(
         ),
         Misconception(
             "always_the_rest",
-            _mixture_with(usual=lambda total, p: 1 - total),
+            _mixture_with(weigh=lambda last, rest, p: rest),
             "das a todos los pasos lo que falta para 1; solo le toca al de la parada: los "
             "anteriores pesan su p",
         ),
@@ -583,7 +583,7 @@ REMAINDER_BUG = Exercise(
         ),
         Misconception(
             "normalised",
-            _mixture_with(rest=_own_p, finish=lambda output, total, states: output / total),
+            _mixture_with(weigh=_own_p, finish=lambda output, total, states: output / total),
             "divides por la suma de los pesos para que den 1; la regla de Graves deja a los pasos "
             "anteriores con su p y da al último lo que falta",
         ),
@@ -596,7 +596,7 @@ REMAINDER_BUG = Exercise(
         Misconception(
             "rest_to_the_last_state",
             _mixture_with(
-                rest=_own_p,
+                weigh=_own_p,
                 finish=lambda output, total, states: output + (1 - total) * states[-1],
             ),
             "das lo que falta al último estado de la lista; le toca al estado del paso en que cada "
@@ -640,7 +640,7 @@ REMAINDER_BUG = Exercise(
         ),
         Misconception(
             "last_state",
-            _mixture_with(mix=lambda output, u, s: torch.where(u != 0, s, output)),
+            _mixture_with(weigh=lambda last, rest, p: last.float()),
             "te quedas con el estado del paso en que cada una para; la salida es la media "
             "ponderada de todos los que tuvo",
         ),
@@ -759,7 +759,7 @@ def _adaptive_cases(rng):
         usual,
         draw(1, 4, 3, 0.5, -2.5, 2, 0.01),  # nadie llega
         draw(1, 3, 2, 0.0, 0.0, 2, 0.5),  # p = 0.5 en todas: justo 1 − ε
-        draw(1, 3, 2, 0.02, 0.08, 3, 0.1),  # dos pasos reúnen más de 1, y menos de 1 + ε
+        draw(1, 3, 2, 0.02, 0.08, 5, 0.1),  # dos pasos reúnen más de 1, y menos de 1 + ε
         draw(1, 3, 2, 0.02, -0.3, 3, 0.25),  # con dos pasos ya basta, y falta para 1
     ]
 
@@ -853,9 +853,7 @@ ADAPTIVE_LOOP = Exercise(
         ),
         Misconception(
             "last_state",
-            _loop_with(
-                mix=lambda output, weight, state, old, new: torch.where(weight != 0, state, output)
-            ),
+            _loop_with(weigh=lambda rest, p, last, active: last.float()),
             "devuelves el último estado de cada posición; la salida es la media ponderada de "
             "todos los que tuvo",
         ),
@@ -889,6 +887,12 @@ ADAPTIVE_LOOP = Exercise(
             "antes",
         ),
         Misconception(
+            "rest_stays_zero",
+            _loop_with(rest=lambda total, p: torch.zeros_like(p)),
+            "el resto se queda siempre en cero: es lo que le faltaba a la posición para llegar a "
+            "1 antes del paso en que para",
+        ),
+        Misconception(
             "still_weighs",
             _loop_with(weigh=lambda rest, p, last, active: torch.where(last, rest, p)),
             "quien ya paró sigue sumando su estado a la mezcla: su peso es 0 en los pasos que le "
@@ -898,6 +902,12 @@ ADAPTIVE_LOOP = Exercise(
             "each_alone",
             _loop_with(stops=lambda total, p, threshold: p >= threshold),
             "comparas con el umbral solo la p de cada paso; se compara lo reunido hasta ese paso",
+        ),
+        Misconception(
+            "never_halts",
+            _loop_with(stops=lambda total, p, threshold: torch.zeros_like(p, dtype=torch.bool)),
+            "ninguna para por lo reunido: quien llega a 1 − ε para ya, sin esperar a que se acaben "
+            "los pasos",
         ),
         Misconception(
             "everyone_waits",
@@ -918,7 +928,7 @@ ADAPTIVE_LOOP = Exercise(
         ),
         Misconception(
             "threshold_one",
-            _loop_with(stops=lambda total, p, threshold: total + p >= 1),
+            _loop_with(threshold=lambda epsilon: 1),
             "esperas a reunir 1 o más; se para en 1 − ε",
         ),
         Misconception(

@@ -16,9 +16,11 @@ import torch
 
 from course_lib.grading.exercise import NAME_PATTERN, Exercise, Pair
 from course_lib.grading.judging import (
+    DRAWS_FOR_TWO,
     judge,
     pairs_alike,
     pending,
+    runs_of,
     shows_its_mistakes,
     with_both,
 )
@@ -27,9 +29,6 @@ from course_lib.grading.verdict import Verdict
 
 NOTEBOOK_SEED = 2017
 """Semilla de los cuadernos: el mismo código da siempre el mismo texto."""
-
-DRAWS_FOR_TWO = 6
-"""Con cuántos sorteos debe coincidir una respuesta para decir que comete dos errores a la vez."""
 
 
 def check(name: str, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
@@ -74,9 +73,10 @@ def recognise_two(exercise: Exercise, student: Any, verdict: Verdict, *, seed: i
     estudiante con varios sorteos, y por eso se le vuelve a ejecutar.
     """
     pairs: Sequence[Pair] = exercise.pairs
-    if verdict.status not in ("wrong", "error") or verdict.misconceptions or not pairs:
+    unexplained = verdict.status in ("wrong", "error") and not verdict.misconceptions
+    if not (unexplained and pairs) or verdict.property == "inputs":
         return verdict
-    runs = [run_cases, run_gradients] if verdict.property == "gradient" else [run_cases]
+    runs = runs_of(verdict.property)
     with torch.inference_mode(False), torch.enable_grad():
         for drawn in range(seed, seed + DRAWS_FOR_TWO):
             cases = draw_cases(exercise, drawn)

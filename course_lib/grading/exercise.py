@@ -33,7 +33,7 @@ def no_inputs(rng: torch.Generator) -> list[tuple]:
     return [()]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Misconception:
     """Un error frecuente: una implementación equivocada que funciona, y la pista que lo explica.
 
@@ -86,11 +86,17 @@ def combinable(factory: Callable[..., Callable]) -> Callable[..., Callable]:
 
 def _together(a: Any, b: Any) -> Callable | None:
     """Da la respuesta que comete los dos errores; None si no se pueden cometer a la vez."""
-    factory, changes = getattr(a, "made_by", (None, {}))
-    other, others = getattr(b, "made_by", (None, {}))
-    if factory is None or factory is not other or changes.keys() & others.keys():
+    if not (_made_by(a) and _made_by(b)):
+        return None
+    (factory, changes), (other, others) = _made_by(a), _made_by(b)
+    if factory is not other or changes.keys() & others.keys():
         return None
     return factory(**changes, **others)
+
+
+def _made_by(implementation: Any) -> tuple[Callable, dict[str, Any]] | None:
+    """Da la fábrica de un error y las opciones que cambia, si viene de una."""
+    return getattr(implementation, "made_by", None)
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ class Part:
         return [i for i, case in enumerate(cases) if self.cases is None or self.cases(*case)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exercise:
     """Un ejercicio del curso y todo lo que hace falta para comprobarlo.
 
@@ -207,10 +213,14 @@ class Exercise:
 
     @functools.cached_property
     def pairs(self) -> tuple[Pair, ...]:
-        """Los errores que se pueden cometer a la vez, de dos en dos, y quien comete los dos."""
+        """Los errores que se pueden cometer a la vez, de dos en dos, y quien comete los dos.
+
+        No están los que juntos son, opción por opción, otro de los errores del ejercicio.
+        """
+        declared = [made_by for m in self.misconceptions if (made_by := _made_by(m.implementation))]
         both = itertools.combinations(self.misconceptions, 2)
         made = ((a, b, _together(a.implementation, b.implementation)) for a, b in both)
-        return tuple(each for each in made if each[2] is not None)
+        return tuple(each for each in made if each[2] and _made_by(each[2]) not in declared)
 
     @property
     def topic(self) -> str:

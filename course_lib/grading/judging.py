@@ -6,6 +6,7 @@ calcula aquí, con la referencia del ejercicio, y no sale de aquí.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ import torch
 from course_lib.grading.credit import earned_parts
 from course_lib.grading.exercise import Exercise, Misconception, Pair
 from course_lib.grading.plain_data import PROPERTIES, Comparison, Fault, is_plain, tensors_in
-from course_lib.grading.running import Failure, Outcome, run_cases, run_gradients
+from course_lib.grading.running import Failure, Outcome, draw_cases, run_cases, run_gradients
 from course_lib.grading.verdict import Verdict
 
 Runner = Callable[[Exercise, Any, list[tuple]], list[Outcome]]
@@ -123,7 +124,9 @@ def _passed(exercise: Exercise) -> Verdict:
 
 def _failed(exercise: Exercise, fault: Fault, match: Misconception | None = None) -> Verdict:
     status = "error" if fault.property == "runs" and match is None else "wrong"
-    message, names = (fault.text, ()) if match is None else (match.hint, (match.name,))
+    message, names = fault.text, ()
+    if match is not None:
+        message, names = _hint_or_two(exercise, match, fault.property), (match.name,)
     seen = {"property": fault.property, "inputs": fault.inputs}
     return Verdict(exercise.name, status, 0, exercise.points, message, names, **seen)
 
@@ -305,6 +308,17 @@ def _comparison(exercise: Exercise) -> Comparison:
 
 # Dos errores a la vez
 
+DRAWS_FOR_TWO = 6
+"""Con cuántos sorteos debe coincidir una respuesta para decir que comete dos errores a la vez."""
+
+
+_MOST_PAIRS_TOLD = 4
+
+
+def runs_of(property: str | None) -> list[Runner]:
+    """Da cómo se ejecuta lo que hay que comparar, según la propiedad que falla."""
+    return [run_cases, run_gradients] if property == "gradient" else [run_cases]
+
 
 def pairs_alike(
     exercise: Exercise,
@@ -354,12 +368,49 @@ def _is_all_nan(value: Any) -> bool:
 
 
 def with_both(exercise: Exercise, verdict: Verdict, pairs: Sequence[Pair]) -> Verdict:
-    """Dice en el veredicto los errores que están en todas las parejas; los demás no son seguros."""
+    """Dice en el veredicto los errores que están en todas las parejas, o las parejas que son."""
     sure = [m for m in exercise.misconceptions if all(m in pair for pair in pairs)]
-    hints = [m.hint if m.hint.endswith((".", "?")) else f"{m.hint}." for m in sure]
-    if not sure:
+    if len(sure) == 1:
+        told = f"Uno: {_sentence(sure[0].hint)} Al corregirlo verás el otro."
+    else:
+        told = _each_pair(pairs)
+    if not told:
         return verdict
-    other = f"El otro: {hints[1]}" if len(sure) == 2 else "Al corregirlo verás el otro."
-    message = f"tu resultado es el que dan dos errores a la vez. Uno: {hints[0]} {other}"
+    message = f"tu resultado es el que dan dos errores a la vez. {told}"
     names = tuple(m.name for m in sure)
     return replace(verdict, status="wrong", message=message, misconceptions=names)
+
+
+def _hint_or_two(exercise: Exercise, match: Misconception, property: str) -> str:
+    """Da la pista de un error y, si otros dos a la vez dan lo mismo, también las de ellos."""
+    told = _each_pair(() if property == "inputs" else _pairs_like(exercise, match, property))
+    if not told:
+        return match.hint
+    return (
+        f"tu resultado es el que da este error: {_sentence(match.hint)} También lo dan otros dos "
+        f"a la vez. {told}"
+    )
+
+
+@functools.cache
+def _pairs_like(exercise: Exercise, single: Misconception, property: str) -> Sequence[Pair]:
+    """Da las parejas que, con cualquier sorteo, dan lo mismo que un error en el que no están."""
+    pairs = [pair for pair in exercise.pairs if single not in pair]
+    for drawn in range(DRAWS_FOR_TWO):
+        cases = draw_cases(exercise, drawn) if pairs else []
+        for run in runs_of(property) if pairs else ():
+            outcomes = run(exercise, single.implementation, cases)
+            pairs = pairs_alike(exercise, pairs, cases, outcomes, run)
+    return tuple(pairs)
+
+
+def _each_pair(pairs: Sequence[Pair]) -> str:
+    """Da las pistas de cada pareja; nada, si son tantas que no orientan."""
+    if len(pairs) > _MOST_PAIRS_TOLD:
+        return ""
+    hints = ((_sentence(a.hint), _sentence(b.hint)) for a, b, _ in pairs)
+    return " O estos dos. ".join(f"Uno: {one} El otro: {other}" for one, other in hints)
+
+
+def _sentence(hint: str) -> str:
+    return hint if hint.endswith((".", "?", "…")) else f"{hint}."

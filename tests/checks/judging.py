@@ -57,7 +57,7 @@ def each_runs_once(exercise: Exercise) -> Iterator[None]:
     runs = {name: once(getattr(running, name)) for name in ("run_cases", "run_gradients")}
     with (
         mock.patch.multiple(check, draw_cases=draw_cases, **runs),
-        mock.patch.multiple(judging, **runs),
+        mock.patch.multiple(judging, draw_cases=draw_cases, **runs),
     ):
         yield
 
@@ -91,7 +91,7 @@ def diagnose(exercise: Exercise, seeds: Iterable[int]) -> Diagnoses:
             found.tried += 1
             record = (misconception.name, seed, verdict)
             if verdict.misconceptions == (misconception.name,):
-                assert verdict.message == misconception.hint, record
+                assert misconception.hint in verdict.message, record
                 found.caught += 1
             elif verdict.status == "correct":
                 found.passed.append(record)
@@ -107,14 +107,16 @@ def diagnose(exercise: Exercise, seeds: Iterable[int]) -> Diagnoses:
 class Pairs:
     """Qué pista reciben unas parejas de errores, cada una con los nombres de los suyos.
 
-    `both`: la de los dos; `one`: la de uno; `same`: la de otro error que, con otras semillas, da
-    lo mismo que los dos; `undone`: ninguna, porque uno deshace el otro y la respuesta está bien;
-    `unnamed`: ninguna, solo la propiedad que falla; `false`: la de otro error, sin serlo.
+    `both`: la de los dos; `one`: la de uno; `among`: la de los dos, junto a la de otros que dan el
+    mismo resultado; `same`: la de otro error que, con otras semillas, da lo mismo; `undone`:
+    ninguna, porque uno deshace el otro y la respuesta está bien; `unnamed`: ninguna, solo la
+    propiedad que falla; `false`: la de otro error, sin serlo.
     """
 
     exercise: Exercise
     both: int = 0
     one: int = 0
+    among: int = 0
     same: list[tuple] = field(default_factory=list)
     undone: list[tuple] = field(default_factory=list)
     unnamed: list[tuple] = field(default_factory=list)
@@ -123,17 +125,21 @@ class Pairs:
     @property
     def tried(self) -> int:
         """Las que se juzgaron y tienen algún error."""
-        return self.both + self.one + sum(map(len, (self.same, self.unnamed, self.false)))
+        named = self.both + self.one + self.among
+        return named + sum(map(len, (self.same, self.unnamed, self.false)))
 
     def classify(self, student, own: set[str], verdict: Verdict, *record) -> None:
         named = set(verdict.misconceptions)
+        hints = [m.hint for m in self.exercise.misconceptions if m.name in own]
         record += (verdict,)
         if verdict.status == "correct":
             self.undone.append(record)
-        elif not named:
-            self.unnamed.append(record)
         elif named == own:
             self.both += 1
+        elif hints and all(hint in verdict.message for hint in hints):
+            self.among += 1
+        elif not named:
+            self.unnamed.append(record)
         elif named < own:
             self.one += 1
         else:

@@ -391,9 +391,17 @@ def _weights_with(scale=lambda s, b: b * s, dim=-1, after=lambda w: w):
     return lambda s, b: after(torch.softmax(scale(s, b), dim))
 
 
-NO_BETA = Misconception("no_beta", _weights_with(scale=lambda s, b: s), "no usas β.")
+def _unscaled(s, b):
+    return s
+
+
+def _halved(w):
+    return w / 2
+
+
+NO_BETA = Misconception("no_beta", _weights_with(scale=_unscaled), "no usas β.")
 OTHER_AXIS = Misconception("other_axis", _weights_with(dim=0), "normalizas por columnas.")
-HALF = Misconception("half", _weights_with(after=lambda w: w / 2), "divides por dos.")
+HALF = Misconception("half", _weights_with(after=_halved), "divides por dos.")
 QUARTER = Misconception("quarter", _weights_with(after=lambda w: w * 0.5), "partes en dos.")
 CUT = Misconception("cut", _weights_with(after=lambda w: w[4]), "cortas.", raises=IndexError)
 THREE = NO_BETA, OTHER_AXIS, HALF
@@ -417,16 +425,54 @@ def test_only_what_is_in_every_pair_that_explains_it_is_named():
     )
 
 
-def test_pairs_with_nothing_in_common_name_nothing():
-    again = Misconception("again", _weights_with(scale=lambda s, b: s + 0), "otra vez.")
-    result = verdict(lambda s, b: torch.softmax(s, -1) / 2, *THREE, QUARTER, again)
+AGAIN = Misconception("again", _weights_with(scale=lambda s, b: s + 0), "otra vez.")
+HALF_WITHOUT_BETA = Misconception("both", lambda s, b: torch.softmax(s, -1) / 2, "pierdes todo")
+
+
+def test_pairs_with_nothing_in_common_are_all_told():
+    result = verdict(lambda s, b: torch.softmax(s, -1) / 2, *THREE, QUARTER, AGAIN)
+    assert result.misconceptions == (), "ninguno es seguro"
+    assert result.message == (
+        "tu resultado es el que dan dos errores a la vez. Uno: no usas β. El otro: divides por "
+        "dos. O estos dos. Uno: no usas β. El otro: partes en dos. O estos dos. Uno: divides por "
+        "dos. El otro: otra vez. O estos dos. Uno: partes en dos. El otro: otra vez."
+    )
+
+
+def test_too_many_pairs_tell_nothing():
+    third = Misconception("third", _weights_with(after=lambda w: w / 4 * 2), "un tercero.")
+    result = verdict(lambda s, b: torch.softmax(s, -1) / 2, *THREE, QUARTER, AGAIN, third)
     assert result.misconceptions == ()
     assert result.message.startswith("los valores no son los esperados")
 
 
-def test_one_that_explains_it_all_goes_before_two():
-    both = Misconception("both", lambda s, b: torch.softmax(s, 0), "todo al revés")
-    assert verdict(both.implementation, *THREE, both).misconceptions == ("both",)
+def test_one_that_explains_it_all_goes_before_two_and_both_are_told():
+    result = verdict(HALF_WITHOUT_BETA.implementation, *THREE, HALF_WITHOUT_BETA)
+    assert result.misconceptions == ("both",)
+    assert result.message == (
+        "tu resultado es el que da este error: pierdes todo. También lo dan otros dos a la vez. "
+        "Uno: no usas β. El otro: divides por dos."
+    )
+
+
+def test_two_that_are_another_by_definition_are_not_a_pair():
+    made = _weights_with(scale=_unscaled, after=_halved)
+    both = Misconception("both", made, "pierdes todo")
+    assert len(exercise(*THREE).pairs) == 2 + 1
+    assert {(a.name, b.name) for a, b, _ in exercise(*THREE, both).pairs} == {
+        ("no_beta", "other_axis"),
+        ("other_axis", "half"),
+        ("other_axis", "both"),
+    }
+    assert verdict(made, *THREE, both).message == "pierdes todo"
+
+
+def test_two_that_match_only_in_some_draws_are_not_told_with_one():
+    def student(scores, beta):
+        return torch.softmax(scores, -1) / (3 if scores[0, 0] > 0 else 2)
+
+    alike = Misconception("alike", student, "casi.")
+    assert verdict(student, *THREE, alike).message == "casi."
 
 
 def test_two_misconceptions_must_explain_every_case():
