@@ -4,9 +4,11 @@ El cuaderno de «Atención» resuelto, que da todos los puntos. Primero, una sol
 cuesta calificarla con un `Grader` ya caliente (caja nueva, celdas, entradas sorteadas y
 comparadas), contra ejecutar el mismo cuaderno con nbclient, por turnos en el mismo proceso. Los dos
 dan los mismos puntos. Después, 200 entregas distintas con `grade_class` en dos procesos, y lo mismo
-en un grupo de Dask de dos procesos en esta computadora. El tiempo de una clase cuenta el arranque;
-el ritmo, lo que va del primer resultado al último, y con él se estima cuánto tardarían 10 000. La
-memoria es la suma de PSS de todos los procesos, el que ordena incluido, en el peor momento.
+en un grupo de Dask de dos procesos en esta computadora. En una clase todo está bien; en la otra hay
+respuestas correctas, errores frecuentes y partes sin escribir, y cada una se juzga como lo que es.
+El tiempo de una clase cuenta el arranque; el ritmo, lo que va del primer resultado al último, y con
+él se estima cuánto tardarían 10 000. La memoria es la suma de PSS de todos los procesos, el que
+ordena incluido, en el peor momento.
 """
 
 import contextlib
@@ -24,11 +26,13 @@ import psutil
 import torch
 
 from benchmarks._measure import MIB, compare, peer
+from course_lib.grading.check import topic_exercises
 from course_lib.grading.classroom.class_run import ClassFolder, grade_class
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.execution import verdicts
-from course_lib.grading.grader import Grader
+from course_lib.grading.grader import Grader, SubmissionResult
 from course_lib.grading.submission import exercises_folder
+from tests.grading.class_zip import NAMES, make_class
 
 TOPIC = "attention"
 COUNT, PROCESSES, MANY = 200, 2, 10_000
@@ -39,12 +43,14 @@ def run(device: str) -> list[dict]:
     os.environ["OMP_NUM_THREADS"] = "1"  # también en los procesos y el núcleo que nacen de este
     with torch.enable_grad(), Grader() as grader:  # los ejercicios comparan también gradientes
         rows = one_submission(grader)
-    rows.append(whole_class(f"grade_class, {PROCESSES} procesos", workers=PROCESSES))
+    name = f"grade_class, {PROCESSES} procesos"
+    rows.append(whole_class(name, solved_class(), workers=PROCESSES))
+    rows.append(whole_class(f"{name}, con errores", mixed_class(), workers=PROCESSES))
     if distributed := peer("distributed"):
         options = {"n_workers": PROCESSES, "threads_per_worker": 1, "dashboard_address": ":0"}
         with distributed.LocalCluster(processes=True, **options) as cluster:
             name = f"grade_class, Dask con {PROCESSES} procesos"
-            rows.append(whole_class(name, cluster=cluster.scheduler_address))
+            rows.append(whole_class(name, solved_class(), cluster=cluster.scheduler_address))
     return rows
 
 
@@ -78,9 +84,24 @@ def assert_same(ours: float, theirs: float) -> None:
     assert ours == theirs > 0, f"{ours} puntos y {theirs}"
 
 
-def whole_class(name: str, **where: object) -> dict:
+Notebooks = list[tuple[bytes, dict[str, str]]]
+"""Los cuadernos de una clase, y qué debe resultar de cada ejercicio."""
+
+
+def solved_class() -> Notebooks:
+    expected = {exercise.name: "correct" for exercise in topic_exercises(TOPIC)}
+    return [(marked(solved(), number), expected) for number in range(COUNT)]
+
+
+def mixed_class() -> Notebooks:
+    """Una clase inventada, sin los casos raros con que empieza."""
+    students = make_class(TOPIC, len(NAMES) + COUNT)[len(NAMES) :]
+    return [(content, s.expected) for s in students for content in s.files.values()]
+
+
+def whole_class(name: str, notebooks: Notebooks, **where: object) -> dict:
     """Califica una clase nueva y mide su tiempo, su ritmo y su memoria."""
-    entries = [Entry(f"s{i}", f"s{i}", f"s{i}.ipynb", marked(solved(), i)) for i in range(COUNT)]
+    entries = [Entry(f"s{i}", f"s{i}", f"s{i}.ipynb", c) for i, (c, _) in enumerate(notebooks)]
     times: list[float] = []
     start = time.perf_counter()
     with (
@@ -95,12 +116,17 @@ def whole_class(name: str, **where: object) -> dict:
             progress=lambda done, total: times.append(time.perf_counter()),
             **where,
         )
-    wrong = [one.result for one in graded if not 0 < one.result.points == one.result.max_points]
-    if wrong:
-        raise ValueError(f"{len(wrong)} de {COUNT} no tienen todos los puntos: {wrong[0]}")
+    for one, (_, expected) in zip(graded, notebooks, strict=True):
+        assert_judged(one.result, expected)
     pace = (times[-1] - times[1]) / (COUNT - 1)
     hours = (times[1] - start + MANY * pace) / 3600
     return row(name, COUNT, times[-1] - start, None, None, 60 / pace, max(peak) / MIB, hours)
+
+
+def assert_judged(result: SubmissionResult, expected: dict[str, str]) -> None:
+    """Cada ejercicio es lo que debe: un estado, o el error frecuente que se reconoce."""
+    found = {v.exercise: " + ".join(v.misconceptions) or v.status for v in result.exercises}
+    assert found == expected, f"{found}, y debía ser {expected}"
 
 
 def marked(content: bytes, number: int) -> bytes:

@@ -6,7 +6,7 @@ y **correctas**: cuántas veces pasan la referencia y las soluciones escritas de
 en `tests/checks/alternatives`; en float64; con entradas que no son contiguas; desde la GPU, si
 hay). **Mutantes**: los que dejan de pasar, de la solución con un cambio.
 
-**Dos errores**: los errores frecuentes que se pueden cometer a la vez, de dos en dos y con tres
+**Dos errores**: los errores frecuentes que se pueden cometer a la vez, de dos en dos y con diez
 semillas. Reciben la pista de **los dos**, la de **uno**, la de los dos **entre otras** (otro error,
 u otros dos, dan el mismo resultado), o **ninguna**: la propiedad que falla y nada más.
 
@@ -49,7 +49,7 @@ from tests.checks.solutions import read_solutions
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "_build" / "hints"
 SEEDS = range(100)
-PAIR_SEEDS = range(3)
+PAIR_SEEDS = range(10)
 
 
 def run(device: str) -> list[dict[str, Any]]:
