@@ -73,7 +73,7 @@ def recognise_two(exercise: Exercise, student: Any, verdict: Verdict, *, seed: i
     estudiante con varios sorteos, y por eso se le vuelve a ejecutar.
     """
     pairs: Sequence[Pair] = exercise.pairs
-    unexplained = verdict.status in ("wrong", "error") and not verdict.misconceptions
+    unexplained = verdict.status in ("wrong", "error") and not verdict.hinted
     if not (unexplained and pairs) or verdict.property == "inputs":
         return verdict
     runs = runs_of(verdict.property)

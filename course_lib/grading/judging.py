@@ -127,7 +127,7 @@ def _failed(exercise: Exercise, fault: Fault, match: Misconception | None = None
     message, names = fault.text, ()
     if match is not None:
         message, names = _hint_or_two(exercise, match, fault.property), (match.name,)
-    seen = {"property": fault.property, "inputs": fault.inputs}
+    seen = {"hinted": match is not None, "property": fault.property, "inputs": fault.inputs}
     return Verdict(exercise.name, status, 0, exercise.points, message, names, **seen)
 
 
@@ -378,7 +378,7 @@ def with_both(exercise: Exercise, verdict: Verdict, pairs: Sequence[Pair]) -> Ve
         return verdict
     message = f"tu resultado es el que dan dos errores a la vez. {told}"
     names = tuple(m.name for m in sure)
-    return replace(verdict, status="wrong", message=message, misconceptions=names)
+    return replace(verdict, status="wrong", message=message, misconceptions=names, hinted=True)
 
 
 def _hint_or_two(exercise: Exercise, match: Misconception, property: str) -> str:

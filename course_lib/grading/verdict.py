@@ -20,6 +20,7 @@ class Verdict:
         message: la pista o la propiedad que falla, nunca lo que se esperaba; vacío si es correcto o
             está pendiente.
         misconceptions: nombres de los errores frecuentes reconocidos: ninguno, uno, o dos a la vez.
+        hinted: si el mensaje es una pista; sin `misconceptions`, la de varios que dan lo mismo.
         property: la propiedad que falla (`runs`, `type`, `shape`, … `inputs`, `gradient`), si hay.
         inputs: con qué entradas se vio: sus formas y opciones, nunca los valores.
         seconds: lo que se tardó en comprobarlo, al calificar.
@@ -32,6 +33,7 @@ class Verdict:
     max_points: int
     message: str = ""
     misconceptions: Sequence[str] = ()
+    hinted: bool = False
     property: str | None = None
     seconds: float = 0.0
     earned: str = ""
@@ -63,7 +65,8 @@ class Verdict:
         # El veredicto viaja en los metadatos de la salida: `course check` lo lee de ahí, y ningún
         # visor de cuadernos lo muestra en lugar del texto.
         fields = asdict(self)
-        del fields["property"], fields["inputs"], fields["seconds"]  # son para quien califica
+        for name in ("hinted", "property", "inputs", "seconds"):  # son para quien califica
+            del fields[name]
         if not self.earned:
             del fields["earned"]
         return {"text/plain": repr(self)}, {"course_verdict": fields}

@@ -51,8 +51,8 @@ def answer(name, status="correct", points=None, **fields):
 def mistaken(name, misconception):
     (exercise,) = (e for e in topic_exercises("attention") if e.name == f"attention.{name}")
     (found,) = (m for m in exercise.misconceptions if m.name == misconception)
-    fields = {"message": found.hint, "misconceptions": (found.name,), "property": "values"}
-    return answer(name, "wrong", **fields)
+    fields = {"message": found.hint, "misconceptions": (found.name,), "hinted": True}
+    return answer(name, "wrong", **fields, property="values")
 
 
 def graded(*answers, who=None, **fields):
@@ -239,6 +239,17 @@ def test_who_makes_two_at_once_counts_in_both():
     assert "Pista. No usas β" in said(feedback_page([people[1]]))
 
 
+def test_a_result_with_several_explanations_is_shown_as_hints_and_counts_in_none():
+    message = "tu resultado es el que dan dos errores a la vez. Uno: usas `dim=0`. El otro: sumas."
+    told = answer("columns", "wrong", message=message, hinted=True, property="values")
+    people = [graded(told)]
+    page, report = feedback_page(people), class_report(people)
+    assert "Pistas. Tu resultado es el que dan dos errores a la vez. Uno: usas dim=0" in said(page)
+    assert "Se nota en que" in said(page)
+    assert "dim=0" in [code.get_text() for code in parse(report).find_all("code")]
+    assert not parse(report).select(".mistakes > li") and "Otros errores" in said(report)
+
+
 def test_an_unrecognised_mistake_is_told_with_what_each_one_was_told():
     text = said(class_report([typical()]))
     others = text[text.index("Otros errores") :]
@@ -374,6 +385,7 @@ def evil_class(text):
         answer("soft_argmax", "wrong", message=f"x {text}", property=text or None),
         answer("hard_argmax", "error", message=f"x {text}", property="runs"),
         answer("read_plot", "wrong", 0, message=f"x {text}", misconceptions=("m",), earned="x"),
+        answer("columns", "wrong", 0, message=f"x {text}", hinted=True, property=text or None),
     )
     broken = (f"celda 1: {text}",)
     found = graded(*answers, who=who, broken_cells=broken, notes=(f"attention.x: usa «{text}»",))
