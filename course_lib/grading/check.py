@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from course_lib.grading.exercise import NAME_PATTERN, Exercise, Pair
+from course_lib.grading.exercise import NAME_PATTERN, Exercise
 from course_lib.grading.judging import (
-    DRAWS_FOR_TWO,
     judge,
-    pairs_alike,
+    pairs_like,
     pending,
-    runs_of,
     shows_its_mistakes,
     with_both,
 )
@@ -69,24 +66,16 @@ def first_verdict(exercise: Exercise, student: Any, *, seed: int) -> Verdict:
 def recognise_two(exercise: Exercise, student: Any, verdict: Verdict, *, seed: int) -> Verdict:
     """Si ningún error explica la respuesta, busca dos que lo hagan a la vez; los puntos no cambian.
 
-    Las parejas son muchas y alguna podría coincidir por azar: tiene que dar lo mismo que el
-    estudiante con varios sorteos, y por eso se le vuelve a ejecutar.
+    Para eso se vuelve a ejecutar al estudiante, con varios sorteos.
     """
-    pairs: Sequence[Pair] = exercise.pairs
     unexplained = verdict.status in ("wrong", "error") and not verdict.hinted
-    if not (unexplained and pairs) or verdict.property == "inputs":
+    if not unexplained or verdict.property == "inputs":
         return verdict
-    runs = runs_of(verdict.property)
+    seen = {"property": verdict.property, "seed": seed}
     with torch.inference_mode(False), torch.enable_grad():
-        for drawn in range(seed, seed + DRAWS_FOR_TWO):
-            cases = draw_cases(exercise, drawn)
-            for run in runs:
-                outcomes = run(exercise, student, cases)
-                pairs = pairs_alike(exercise, pairs, cases, outcomes, run)
-            if not pairs or not (
-                drawn > seed or shows_its_mistakes(exercise, cases, outcomes, run)
-            ):
-                return verdict
+        pairs = pairs_like(exercise, exercise.pairs, student, **seen)
+        if not pairs or not shows_its_mistakes(exercise, pairs[0][2], **seen):
+            return verdict
     return with_both(exercise, verdict, pairs)
 
 

@@ -7,6 +7,7 @@ calcula aquí, con la referencia del ejercicio, y no sale de aquí.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -315,25 +316,31 @@ DRAWS_FOR_TWO = 6
 _MOST_PAIRS_TOLD = 4
 
 
-def runs_of(property: str | None) -> list[Runner]:
-    """Da cómo se ejecuta lo que hay que comparar, según la propiedad que falla."""
-    return [run_cases, run_gradients] if property == "gradient" else [run_cases]
-
-
-def pairs_alike(
-    exercise: Exercise,
-    pairs: Sequence[Pair],
-    cases: list[tuple],
-    outcomes: list[Outcome],
-    run: Runner,
+def pairs_like(
+    exercise: Exercise, pairs: Sequence[Pair], answer: Any, property: str | None, seed: int
 ) -> list[Pair]:
-    """Da las parejas de errores que, cometidos a la vez, dan lo mismo que el estudiante."""
-    return [
-        (a, b, both)
-        for a, b, both in pairs
-        if _all_alike(exercise, outcomes[:1], run(exercise, both, cases[:1]))
-        and _all_alike(exercise, outcomes, run(exercise, both, cases))
-    ]
+    """Da las parejas de errores que, cometidos a la vez, dan lo mismo que una respuesta.
+
+    Son muchas, y alguna podría coincidir por azar: tiene que dar lo mismo con varios sorteos.
+    """
+    pairs = list(pairs)
+    runs = [run_cases, run_gradients] if property == "gradient" else [run_cases]
+    for drawn, run in itertools.product(range(seed, seed + DRAWS_FOR_TWO), runs):
+        if not pairs:
+            break
+        cases = draw_cases(exercise, drawn)
+        outcomes = run(exercise, answer, cases)
+        pairs = [p for p in pairs if _is_alike(exercise, p[2], cases, outcomes, run)]
+    return pairs
+
+
+def _is_alike(
+    exercise: Exercise, both: Any, cases: list[tuple], outcomes: list[Outcome], run: Runner
+) -> bool:
+    return all(  # la mayoría se descarta con el primer caso
+        _all_alike(exercise, outcomes[some], run(exercise, both, cases[some]))
+        for some in (slice(1), slice(1, None))
+    )
 
 
 def _all_alike(exercise: Exercise, left: list[Outcome], right: list[Outcome]) -> bool:
@@ -349,11 +356,11 @@ def _stop_of(failure: Failure) -> tuple[str, str]:
     return failure.kind, _gist(failure.message)
 
 
-def shows_its_mistakes(
-    exercise: Exercise, cases: list[tuple], outcomes: list[Outcome], run: Runner
-) -> bool:
+def shows_its_mistakes(exercise: Exercise, answer: Any, property: str | None, seed: int) -> bool:
     """Dice si algún valor no es el esperado; detenerse, o dar solo NaN, no señala ningún error."""
-    targets = _reference_outcomes(exercise, cases, run)
+    run = run_gradients if property == "gradient" else run_cases
+    cases = draw_cases(exercise, seed)
+    outcomes, targets = run(exercise, answer, cases), _reference_outcomes(exercise, cases, run)
     return any(
         outcome.failure is None
         and not _same(exercise, outcome, target, None)
@@ -393,15 +400,10 @@ def _hint_or_two(exercise: Exercise, match: Misconception, property: str) -> str
 
 
 @functools.cache
-def _pairs_like(exercise: Exercise, single: Misconception, property: str) -> Sequence[Pair]:
-    """Da las parejas que, con cualquier sorteo, dan lo mismo que un error en el que no están."""
-    pairs = [pair for pair in exercise.pairs if single not in pair]
-    for drawn in range(DRAWS_FOR_TWO):
-        cases = draw_cases(exercise, drawn) if pairs else []
-        for run in runs_of(property) if pairs else ():
-            outcomes = run(exercise, single.implementation, cases)
-            pairs = pairs_alike(exercise, pairs, cases, outcomes, run)
-    return tuple(pairs)
+def _pairs_like(exercise: Exercise, single: Misconception, property: str) -> list[Pair]:
+    """Da las parejas que dan lo mismo que un error en el que no están."""
+    others = [pair for pair in exercise.pairs if single not in pair]
+    return pairs_like(exercise, others, single.implementation, property, seed=0)
 
 
 def _each_pair(pairs: Sequence[Pair]) -> str:
