@@ -199,7 +199,7 @@ JOIN_PAIR = Exercise(
             "whole_then_cut",
             _join_with(fit=_whole, finish=_cut),
             "armas la secuencia y después la cortas por el final: si no cabe, siempre paga la "
-            "segunda frase, con lo que la cierra. Recorta las frases antes de armarla",
+            "segunda frase, con lo que la cierre. Recorta las frases antes de armarla",
         ),
         Misconception(
             "cut_and_closed",
@@ -291,7 +291,8 @@ JOIN_PAIR = Exercise(
         Misconception(
             "one_place_empty",
             _join_with(specials=4),
-            "recortas de más: la secuencia puede medir exactamente max_length",
+            "recortas de más, como si los tokens especiales fueran cuatro: bien contados, un par "
+            "puede medir exactamente max_length",
         ),
         Misconception(
             "specials_not_counted",
@@ -313,7 +314,7 @@ JOIN_PAIR = Exercise(
             _join_with(
                 ids=lambda a, b, c, s: [c, *a, s, *b], segments=lambda n, m: [0] * (n + 2) + [1] * m
             ),
-            "falta un [SEP]: también va detrás de la segunda frase",
+            "detrás de la segunda frase va otro [SEP], en un lugar propio",
         ),
         Misconception(
             "without_middle_separator",
@@ -877,8 +878,8 @@ PARAMETERS = Exercise(
         Misconception(
             "everything_in_each_block",
             _count_with(total=lambda rest, block, layers: layers * (rest + block)),
-            "multiplicas por el número de bloques también las tablas y el resumen, y de eso hay "
-            "uno solo",
+            "multiplicas por el número de bloques también lo que está fuera de ellos: las tablas y "
+            "el resumen se cuentan una sola vez",
         ),
         Misconception(
             "only_the_blocks",
@@ -1674,6 +1675,8 @@ def _loss_cases(rng):
             labels[0] = IGNORED
             labels[1, 0] = 0  # el 0 también es una palabra
         logits = _randn(rng, batch, t, vocab, scale=scale)
+        if batch == 2:  # las probabilidades caben, pero las exponenciales no
+            logits = logits + 100
         if batch == 4:  # un acierto seguro y un fallo enorme: ni e^z ni P caben en float32
             (row, place), (other, wrong) = (labels != IGNORED).nonzero()[:2].tolist()
             logits[row, place, labels[row, place]] = 300.0
@@ -1812,6 +1815,12 @@ MASKED_LOSS = Exercise(
             "haga",
         ),
         Misconception(
+            "sum_of_exponentials_overflows",
+            _loss_with(log_probability=lambda z: z - z.exp().sum(-1, keepdim=True).log()),
+            "la suma de las exponenciales no cabe, y su logaritmo sale infinito: resta antes el "
+            "máximo, o usa una función que lo haga",
+        ),
+        Misconception(
             "log_of_softmax",
             _loss_with(log_probability=lambda logits: logits.softmax(-1).log()),
             "una probabilidad diminuta se redondea a 0 y su logaritmo es −∞: hay que calcular el "
@@ -1855,7 +1864,7 @@ MASKED_LOSS = Exercise(
         Misconception(
             "perplexity",
             _loss_with(after=torch.exp),
-            "tomas la exponencial, que da la perplejidad; se pide la pérdida, su logaritmo",
+            "tomas la exponencial, como para la perplejidad; se pide la pérdida, sin ella",
         ),
         Misconception(
             "in_bits",
@@ -2003,8 +2012,8 @@ OPTIONS = Exercise(
         Misconception(
             "options_first",
             _options_with(rows=lambda x: x.transpose(0, 1).flatten(0, 1)),
-            "al juntar pones primero la opción 1 de todos los ejemplos, y al separar crees que van "
-            "seguidas las de cada ejemplo: las puntuaciones acaban en otro sitio",
+            "al juntar pones primero la opción 1 de todos los ejemplos, y así las puntuaciones "
+            "acaban en otro sitio: las opciones de un mismo ejemplo van seguidas",
         ),
         Misconception(
             "choices_by_batch",
@@ -2608,15 +2617,14 @@ TAGS = Exercise(
         Misconception(
             "padding_not_special_with_next",
             _labels_with(special=lambda piece: piece in ("[CLS]", "[SEP]"), take=_by_iterator),
-            "pides con `next` más etiquetas de las que hay, y es en las listas con relleno: el "
-            "relleno tampoco es de ninguna palabra",
+            "pides con `next` más etiquetas de las que hay: el relleno tampoco es de ninguna "
+            "palabra",
             raises=StopIteration,
         ),
         Misconception(
             "every_piece_takes_one",
             _labels_with(continues=lambda piece: False),
-            "se te acaban las etiquetas: hay una por palabra. ¿Qué otros tokens las están "
-            "gastando?",
+            "hay una etiqueta por palabra, y también las gastan otros tokens: ¿cuáles?",
             raises=IndexError,
         ),
         Misconception(
@@ -2776,7 +2784,7 @@ FEATURES = Exercise(
         Misconception(
             "sum_of_four",
             _features_with(summed=lambda hidden: hidden[-4:]),
-            "tomas solo las cuatro últimas capas; es la suma de todas",
+            "en `sum` tomas solo las cuatro últimas capas; es la suma de todas",
         ),
         Misconception(
             "sum_over_the_sequence",
@@ -2786,38 +2794,40 @@ FEATURES = Exercise(
         Misconception(
             "mean",
             _features_with(add=lambda layers: torch.stack(layers).mean(0)),
-            "das la media de las capas; se pide la suma",
+            "en `sum` das la media de las capas; se pide la suma",
         ),
         Misconception(
             "all_concatenated",
             _features_with(four=lambda hidden: hidden[1:]),
-            "tomas todas las capas; son las cuatro últimas",
+            "en `last_four` tomas todas las capas; son las cuatro últimas",
         ),
         Misconception(
             "first_four",
             _features_with(four=lambda hidden: hidden[:4]),
-            "tomas los cuatro primeros tensores, que empiezan con las incrustaciones; son los "
-            "cuatro últimos",
+            "en `last_four` tomas los cuatro primeros tensores, que empiezan con las "
+            "incrustaciones; son los cuatro últimos",
         ),
         Misconception(
             "first_four_blocks",
             _features_with(four=lambda hidden: hidden[1:5]),
-            "tomas las cuatro primeras capas; son las cuatro últimas",
+            "en `last_four` tomas las cuatro primeras capas; son las cuatro últimas",
         ),
         Misconception(
             "four_before_the_last",
             _features_with(four=lambda hidden: hidden[-5:-1]),
-            "tomas cuatro capas, pero no la última: un corte que termina en −1 la deja fuera",
+            "en `last_four` tomas cuatro capas, pero no la última: un corte que termina en −1 la "
+            "deja fuera",
         ),
         Misconception(
             "three_last",
             _features_with(four=lambda hidden: hidden[-4:-1]),
-            "tomas solo tres capas: un corte que termina en −1 deja fuera la última",
+            "en `last_four` tomas solo tres capas: un corte que termina en −1 deja fuera la última",
         ),
         Misconception(
             "last_first",
             _features_with(four=lambda hidden: hidden[:-5:-1]),
-            "las capas van en el orden contrario: de la más baja a la más alta",
+            "en `last_four` pones las capas en el orden contrario: van de la más baja a la más "
+            "alta",
         ),
         Misconception(
             "along_the_sequence",
@@ -2849,7 +2859,7 @@ FEATURES = Exercise(
         Misconception(
             "four_summed",
             _features_with(join=sum),
-            "sumas las capas; aquí se unen, y el vector sale cuatro veces más ancho",
+            "en `last_four` sumas las capas; ahí se unen, y el vector sale cuatro veces más ancho",
         ),
         Misconception(
             "detached",

@@ -871,7 +871,7 @@ RELATIVE_SHIFT = Exercise(
         Misconception(
             "garbage",
             _shift_with(hide=_seen),
-            "falta ocultar el futuro: sobre la diagonal quedan números de otra fila, y la "
+            "falta ocultar el futuro: sobre la diagonal quedan números sin sentido, y la "
             "softmax les daría peso",
         ),
         Misconception(
@@ -1110,12 +1110,12 @@ SCORES = Exercise(
         Misconception(
             "u_in_both",
             _scores_with(distance=_plus_u),
-            "usas u también con las distancias: ahí va v, que se aprende aparte",
+            "con las distancias usas u: ahí va v, que se aprende aparte",
         ),
         Misconception(
             "v_in_both",
             _scores_with(content=_plus_v),
-            "usas v también con las claves: ahí va u, que se aprende aparte",
+            "con las claves usas v: ahí va u, que se aprende aparte",
         ),
         Misconception(
             "both_in_both",
@@ -1687,8 +1687,8 @@ READ = Exercise(
         Misconception(
             "never_forgets",
             _read_with(remember=_update_with(keep=_everything)),
-            "la memoria crece sin fin, o lees todo de una vez, que da lo mismo: cada capa recuerda "
-            "a lo sumo memory_length estados",
+            "la memoria crece sin fin, o lees todo de una vez: cada capa recuerda a "
+            "lo sumo memory_length estados",
         ),
         Misconception(
             "keeps_the_first",
