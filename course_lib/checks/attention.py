@@ -432,6 +432,10 @@ def _columns_with(
     return lambda X, beta: after(mix(X, torch.softmax(scale(beta, X) * score(X), dim)))
 
 
+def _by_coordinates(X: Tensor) -> Tensor:
+    return X @ X.mT
+
+
 def _as_rows(X: Tensor, A: Tensor) -> Tensor:
     return A @ X
 
@@ -451,13 +455,13 @@ COLUMNS = Exercise(
         ),
         Misconception(
             "mixes_coordinates",
-            _columns_with(score=lambda X: X @ X.mT, dim=-1, mix=_as_rows),
+            _columns_with(score=_by_coordinates, dim=-1, mix=_as_rows),
             "X Xᵀ compara coordenadas, no vectores: esa es la fórmula para filas aplicada a "
             "columnas. Con vectores en columnas, las puntuaciones son Xᵀ X, de forma [t, t].",
         ),
         Misconception(
             "mixes_coordinates_by_columns",
-            _columns_with(score=lambda X: X @ X.mT, mix=_as_rows),
+            _columns_with(score=_by_coordinates, mix=_as_rows),
             "tus puntuaciones X Xᵀ comparan coordenadas ([n, n]). Lo que se compara son los "
             "vectores, que aquí son las columnas de X: hace falta [t, t].",
         ),
@@ -527,6 +531,7 @@ def _renormalised(least: float):
 
 _LOWEST = torch.finfo(torch.float32).min
 _visible_share = _filled(_LOWEST, after=_erased)
+_minus_infinity = _filled(-torch.inf)
 
 
 @combinable
@@ -616,13 +621,13 @@ MASKED_ATTENTION = Exercise(
         ),
         Misconception(
             "inverted_nan",
-            _masked_with(sees=torch.logical_not, weigh=_filled(-torch.inf)),
+            _masked_with(sees=torch.logical_not, weigh=_minus_infinity),
             "ocultas lo visible (True significa visible: usa `~mask`), y la consulta que lo ve "
             "todo se queda sin ninguna clave y da NaN.",
         ),
         Misconception(
             "nan_rows",
-            _masked_with(weigh=_filled(-torch.inf)),
+            _masked_with(weigh=_minus_infinity),
             "una consulta que no puede ver nada da NaN (0/0). Debe recibir ceros: con −∞ en toda "
             "la fila no queda denominador.",
         ),
@@ -788,7 +793,7 @@ TOP_K_WEIGHTS = Exercise(
         Misconception(
             "uniform",
             _top_k_with(weigh=_in_equal_parts),
-            "repartes a partes iguales entre las k elegidas. Los pesos deben seguir dependiendo "
+            "repartes a partes iguales entre las elegidas. Los pesos deben seguir dependiendo "
             "de las puntuaciones.",
         ),
         Misconception(

@@ -24,10 +24,11 @@ def _lookup_cases(rng):
     """La mayor puntuación no es de la clave más cercana, ni la más alineada, ni la más larga.
 
     La cercana es K[0]; la alineada, K[4]; la más larga, K[3], apunta apenas a favor; la más corta,
-    K[1], casi no puntúa. Gana K[2], y K[5] es su contraria: a veces, con mayor valor absoluto.
+    K[1], casi no puntúa. Gana K[2], y K[5] es su contraria: a veces, con mayor valor absoluto, y
+    una vez la más lejana.
     """
     cases = []
-    for t_k, d_k, d_v, opposite in ((7, 5, 3, -9), (6, 4, 4, -2), (9, 3, 3, -9)):
+    for t_k, d_k, d_v, opposite in ((7, 5, 3, -19.5), (6, 4, 4, -2), (9, 3, 3, -9)):
         K = torch.nn.functional.normalize(_normal(rng, t_k, d_k))
         query = K[0] + 0.1 * _normal(rng, d_k)
         across = K[3] - (K[3] @ query) / (query @ query) * query
@@ -199,7 +200,7 @@ SOFT_LOOKUP = Exercise(
         Misconception(
             "beta_after",
             _soft_with(scale=lambda scores, beta, query: scores, weigh=lambda a, beta: beta * a),
-            "multiplicas los pesos por beta, y así dejan de sumar uno. Va antes de la softmax, "
+            "multiplicas los pesos por beta, y tienen que sumar uno. Va antes de la softmax, "
             "sobre las puntuaciones.",
         ),
         Misconception(
@@ -764,8 +765,8 @@ TOP_K = Exercise(
         Misconception(
             "keeps_everything",
             _update(choose=lambda scores, k: scores.sort(descending=True)),
-            "no te quedas con k: si ninguna clave se descarta, lo que pasa de un trozo al "
-            "siguiente crece sin fin. De cada consulta conserva, como mucho, k.",
+            "devuelves todas las claves que comparas. De cada consulta conserva, como mucho, k: lo "
+            "que pasa de un trozo al siguiente no puede crecer sin fin.",
         ),
         Misconception(
             "k_of_every_chunk",

@@ -343,7 +343,7 @@ def _also_the_diagonal(t):
     return ~_visible(t).tril(-1)
 
 
-_HIDDEN_FUTURE = "cada palabra ve las anteriores y a sí misma"
+_HIDDEN_FUTURE = "cada palabra debe ver las anteriores y a sí misma"
 
 CAUSAL = Exercise(
     name="self_attention.causal",

@@ -323,7 +323,7 @@ BEST_PAIR = Exercise(
         Misconception(
             "least_frequent",
             _best_pair_with(rank=lambda count, pair: (count, pair)),
-            "devuelves el par menos frecuente",
+            "eliges el par con la menor cuenta, y se pide el más frecuente",
         ),
         Misconception(
             "second_symbol_first",
@@ -501,7 +501,8 @@ ENCODE = Exercise(
         Misconception(
             "never_merges_merged",
             _encode_with(fuse=_merge_old_pairs),
-            "fusionas bytes, pero nunca los tokens que salieron de otra fusión",
+            "fusionas bytes, pero nunca los tokens que salieron de otra fusión: merges los nombra "
+            "por su número, 256 + k",
         ),
         Misconception(
             "never_stored",
@@ -631,7 +632,7 @@ COSINE = Exercise(
         Misconception(
             "cosine_distance",
             _cosine_with(after=lambda cosines: 1 - cosines),
-            "restas de 1 el resultado, y así mides una distancia; dos vectores iguales deben dar 1",
+            "restas de 1 el resultado: así se pasa de similitud a distancia, y se pide la primera",
         ),
         Misconception(
             "absolute",
@@ -671,6 +672,11 @@ def _in_two_blocks(even, odd):
     return torch.cat([even, odd], dim=-1)
 
 
+def _multiplied(pos, i, d):
+    """En float32, como la escribe quien no pide más: con ángulos tan grandes, la onda depende."""
+    return pos.float() * 10_000 ** (2 * i.float() / d)
+
+
 @combinable
 def _positions_with(
     start=0,
@@ -701,28 +707,27 @@ POSITIONS = Exercise(
         Misconception(
             "concatenated",
             _positions_with(join=_in_two_blocks),
-            "pones las columnas en dos bloques, uno para cada onda; en la fórmula se alternan: "
-            "columnas pares e impares",
+            "pones en un bloque las columnas pares y en otro las impares; en la fórmula se "
+            "alternan",
         ),
         Misconception(
             "tensor2tensor",
             _positions_with(
                 angle=lambda pos, i, d: pos / 10_000 ** (i / (d / 2 - 1)), join=_in_two_blocks
             ),
-            "es la variante de tensor2tensor: senos y cosenos en dos bloques y exponente "
-            "i/(d/2 − 1); la del artículo alterna y usa 2i/d",
+            "las columnas pares y las impares van en dos bloques y el exponente es i/(d/2 − 1), "
+            "como en tensor2tensor; en el artículo se alternan y es 2i/d",
         ),
         Misconception(
             "i_instead_of_2i",
             _positions_with(angle=lambda pos, i, d: pos / 10_000 ** (i / d)),
-            "el exponente es 2i/d, con i el número del par; con i/d, las ondas lentas nunca llegan "
-            "a serlo",
+            "usas i/d como exponente, y es 2i/d, con i el número del par",
         ),
         Misconception(
             "by_column",
             _positions_with(index=lambda column: column / 2),
             "cada columna tiene su propia frecuencia; el seno y el coseno de un par (columnas 2i "
-            "y 2i + 1) comparten la misma, 2i",
+            "y 2i + 1) comparten el exponente, 2i/d",
         ),
         Misconception(
             "twice_2i",
@@ -747,7 +752,7 @@ POSITIONS = Exercise(
         ),
         Misconception(
             "multiplied",
-            _positions_with(angle=lambda pos, i, d: pos * 10_000 ** (2 * i / d)),
+            _positions_with(angle=_multiplied),
             "multiplicas por 10000^(2i/d) en lugar de dividir: las ondas deben hacerse más "
             "lentas hacia la derecha",
         ),
@@ -760,13 +765,13 @@ POSITIONS = Exercise(
         Misconception(
             "divides_the_power",
             _positions_with(angle=lambda pos, i, d: pos / (10_000 ** (2 * i) / d)),
-            "la división por d está dentro del exponente: 10000**(2i)/d eleva primero y divide "
+            "la división por d va dentro del exponente: 10000**(2i)/d eleva primero y divide "
             "después; faltan paréntesis",
         ),
         Misconception(
             "divides_everything",
             _positions_with(angle=lambda pos, i, d: pos / 10_000 ** (2 * i) / d),
-            "divides el ángulo entero por d, y es el exponente, 2i/d, el que la lleva: faltan "
+            "divides por d el ángulo entero, y solo se divide el exponente, 2i/d: faltan "
             "paréntesis",
         ),
         Misconception(
@@ -777,8 +782,8 @@ POSITIONS = Exercise(
         Misconception(
             "no_power",
             _positions_with(angle=lambda pos, i, d: pos / 10_000 * 2 * i / d),
-            "2i/d va en el exponente de 10000; escrito como un producto, pos/10000·2i/d, casi "
-            "todos los ángulos son cero",
+            "2i/d va en el exponente de 10000; escrito como un producto, pos/10000·2i/d, todos "
+            "los ángulos quedan cerca de cero",
         ),
     ),
 )
