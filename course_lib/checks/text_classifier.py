@@ -77,7 +77,7 @@ MAX_POOL = Exercise(
         Misconception(
             "zeros_instead_of_infinity",
             _max_with(fill=0.0),
-            "pones ceros en el relleno, y el cero gana a toda coordenada cuyos valores sean "
+            "pones ceros en lo que tapas, y el cero gana a toda coordenada cuyos valores sean "
             "negativos; hace falta algo que nunca gane",
         ),
         Misconception(
@@ -136,16 +136,19 @@ def _mean_cases(rng):
 
 @combinable
 def _mean_with(
-    seen=lambda visible: visible,
+    added=lambda H, visible: H * _shown(visible),
     count=lambda visible: visible.sum(dim=-1, keepdim=True).clamp(min=1),
 ):
-    """La media, por pasos: qué posiciones cuentan, y entre cuántas se divide."""
+    """La media, por pasos: qué se suma, y entre cuántas posiciones se divide."""
+    return lambda H, visible: added(H, visible).sum(dim=-2) / count(visible)
 
-    def implementation(H, visible):
-        kept = seen(visible)
-        return (H * _shown(kept)).sum(dim=-2) / count(kept)
 
-    return implementation
+def _everything(H, visible):
+    return H
+
+
+def _full_length(visible):
+    return visible.shape[-1]
 
 
 MEAN_POOL = Exercise(
@@ -157,13 +160,18 @@ MEAN_POOL = Exercise(
     misconceptions=(
         Misconception(
             "padding_takes_part",
-            _mean_with(seen=torch.ones_like),
+            _mean_with(added=_everything, count=_full_length),
             "el relleno participa como si fuera texto: los textos cortos se parecen entre sí solo "
             "porque tienen mucho relleno",
         ),
         Misconception(
+            "padding_is_added",
+            _mean_with(added=_everything),
+            "en la suma entra también el relleno: pon a cero sus estados antes de sumar",
+        ),
+        Misconception(
             "divided_by_full_length",
-            _mean_with(count=lambda visible: visible.shape[-1]),
+            _mean_with(count=_full_length),
             "divides por la longitud con relleno: el mismo texto se encoge si le toca un lote más "
             "largo; divide por sus posiciones reales",
         ),
@@ -252,8 +260,9 @@ BINARY_CROSS_ENTROPY = Exercise(
         Misconception(
             "not_stable",
             _loss_with(logs=_logs_of(torch.sigmoid)),
-            "con logits grandes da infinito: σ(z) se redondea a 1 y el logaritmo de 1 − σ(z) es −∞ "
-            "(o se desborda la exponencial). Usa los logits, sin calcular la probabilidad",
+            "con logits grandes no da un número finito: σ(z) se redondea a 0 o a 1, y el logaritmo "
+            "de 0 es −∞ (o se desborda la exponencial). Usa los logits, sin calcular la "
+            "probabilidad",
         ),
         Misconception(
             "clipped",
@@ -279,7 +288,7 @@ BINARY_CROSS_ENTROPY = Exercise(
         Misconception(
             "sign",
             _loss_with(sign=1),
-            "el signo está al revés: entrenar con eso busca la peor respuesta",
+            "el signo está al revés: los logaritmos son negativos, y la pérdida debe ser positiva",
         ),
         Misconception(
             "softmax",
@@ -438,12 +447,18 @@ READ_NAME = Exercise(
         Misconception(
             "first_digit",
             _name_with(grade=lambda rating: rating[0]),
-            "tomas un solo dígito de la nota: la más alta tiene dos",
+            "tomas solo el primer dígito de la nota: la más alta tiene dos",
+        ),
+        Misconception(
+            "last_digit",
+            _name_with(grade=lambda rating: rating[-1]),
+            "tomas solo el último dígito de la nota: la más alta tiene dos",
         ),
         Misconception(
             "swapped",
             _name_with(order=lambda label, number, rating: (label, rating, number)),
-            "el número va antes del guion bajo y la nota, después",
+            "el número y la nota están intercambiados: en el nombre y en la terna, va antes el "
+            "número",
         ),
         Misconception(
             "split_as_label",

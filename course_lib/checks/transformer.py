@@ -170,7 +170,8 @@ MERGE_HEADS = Exercise(
         Misconception(
             "interleaved",
             _merge_interleaved,
-            "intercalas las cabezas coordenada a coordenada; se concatenan enteras, una tras otra",
+            "llevas las cabezas detrás de d_k, y al fundirlas se intercalan coordenada a "
+            "coordenada; se concatenan enteras, una tras otra",
         ),
         Misconception(
             "concatenates_time",
@@ -285,7 +286,7 @@ DECODER_MASK = Exercise(
         Misconception(
             "either",
             _mask_with(combine=torch.logical_or),
-            f"combinas con «o», y así basta una de las dos para ver: {_PADDING_AND_FUTURE}",
+            f"tal como combinas las dos condiciones, basta una para ver: {_PADDING_AND_FUTURE}",
         ),
         Misconception(
             "inverted",
@@ -304,6 +305,11 @@ DECODER_MASK = Exercise(
             "usaste el triángulo contrario: el de las posiciones futuras, y no el de las pasadas",
         ),
         Misconception(
+            "causal_inverted",
+            _mask_with(causal=torch.logical_not),
+            "la parte causal está al revés: marcas como visible justo el futuro",
+        ),
+        Misconception(
             "diagonal_hidden",
             _mask_with(causal=lambda past: past.tril(-1)),
             "a la parte causal le falta la diagonal: cada palabra se ve a sí misma. La entrada ya "
@@ -318,9 +324,9 @@ DECODER_MASK = Exercise(
         Misconception(
             "hides_both",
             _mask_with(padding=lambda keys, queries: keys & queries),
-            "el relleno cuenta como clave, que es lo pedido, y también como consulta: esas filas "
-            "no verían nada, y la softmax de nada es NaN en más de una biblioteca. Lo que salga "
-            "en una posición de relleno no se usa: la pérdida la ignora",
+            "el relleno cuenta como clave, que es lo pedido, y también como consulta, que sobra: "
+            "lo que salga en una posición de relleno no se usa, y la softmax de una fila que no "
+            "ve nada es NaN en más de una biblioteca",
         ),
         Misconception(
             "no_head_axis",
@@ -336,8 +342,8 @@ DECODER_MASK = Exercise(
         Misconception(
             "pad_is_smallest",
             _mask_with(real=torch.gt),
-            "comparas con >, y así el relleno solo se distingue si su identificador es el menor de "
-            "todos: se pregunta si son distintos",
+            "preguntas cuál es mayor, y así el relleno solo se distingue si su identificador es el "
+            "menor de todos: se pregunta si son distintos",
         ),
         Misconception(
             "additive",
@@ -449,7 +455,7 @@ CROSS_ATTENTION = Exercise(
             "self_attention_masked",
             _cross_with(keys=_of_target, values=_of_target),
             "las claves y los valores salen del objetivo; deben salir de lo que dio el "
-            "codificador. La máscara del origen te avisa: tiene otra longitud",
+            "codificador, que tiene la longitud de la máscara del origen",
             raises=RuntimeError,
         ),
         Misconception(
@@ -478,7 +484,7 @@ CROSS_ATTENTION = Exercise(
         Misconception(
             "inverted",
             _cross_with(visible=lambda mask, t: ~mask),
-            "la máscara está al revés: dejas ver solo el relleno (True = visible)",
+            "la máscara está al revés: se oculta el relleno, y no las palabras (True = visible)",
         ),
         Misconception(
             "causal",
@@ -544,7 +550,7 @@ CROSS_ATTENTION = Exercise(
         Misconception(
             "values_are_states",
             _cross_with(values=lambda Y, H, W_v: H),
-            "mezclas los estados H tal cual: faltan los valores, H @ W_v",
+            "mezclas los estados, sin pasarlos por W_v: faltan los valores, H @ W_v",
         ),
     ),
 )
@@ -738,6 +744,18 @@ def _mean_alone(mean, eps):
     return mean
 
 
+def _eps_after_root(mean, eps):
+    return mean.sqrt() + eps
+
+
+def _squared_deviations(X):
+    return _centred(X).square()
+
+
+def _sample_mean(S):
+    return _total(S) / (S.shape[-1] - 1)
+
+
 RMS_NORM = Exercise(
     name="transformer.rms_norm",
     points=1,
@@ -753,9 +771,9 @@ RMS_NORM = Exercise(
         ),
         Misconception(
             "standard_deviation",
-            _rms_with(measure=lambda X: _centred(X).square()),
-            "mides con la desviación estándar, que dice cuánto se apartan de su media; aquí se "
-            "mide cuánto se apartan de cero",
+            _rms_with(measure=_squared_deviations),
+            "mides cuánto se apartan las coordenadas de su media, como la desviación estándar; "
+            "aquí se mide cuánto se apartan de cero",
         ),
         Misconception(
             "euclidean_length",
@@ -771,18 +789,31 @@ RMS_NORM = Exercise(
         ),
         Misconception(
             "sample_deviation",
+            _rms_with(measure=_squared_deviations, mean=_sample_mean, inside=_mean_alone),
+            "mides con std o la varianza, que restan la media (y dividen entre d − 1); aquí se "
+            "mide cuánto se apartan de cero",
+        ),
+        Misconception(
+            "sample_deviation_and_eps",
             _rms_with(
-                measure=lambda X: _centred(X).square(),
-                mean=lambda S: _total(S) / (S.shape[-1] - 1),
+                measure=_squared_deviations,
+                mean=_sample_mean,
                 inside=_mean_alone,
+                root=_eps_after_root,
             ),
-            "mides con la desviación estándar, que resta la media (y la de std, además, divide "
-            "entre d − 1)",
+            "mides con std, que resta la media y divide entre d − 1; aquí es la media de los "
+            "cuadrados, y ε se le suma antes de la raíz",
+        ),
+        Misconception(
+            "sample_variance",
+            _rms_with(measure=_squared_deviations, mean=_sample_mean),
+            "mides con la varianza, que resta la media y en torch divide entre d − 1; aquí es la "
+            "media de los cuadrados",
         ),
         Misconception(
             "no_root",
             _rms_with(root=_mean_alone),
-            "falta la raíz: la media de los cuadrados está en unidades al cuadrado",
+            "falta la raíz: lo que mides está en unidades al cuadrado",
         ),
         Misconception(
             "mean_of_magnitudes",
@@ -791,7 +822,7 @@ RMS_NORM = Exercise(
         ),
         Misconception(
             "eps_outside",
-            _rms_with(inside=_mean_alone, root=lambda mean, eps: mean.sqrt() + eps),
+            _rms_with(inside=_mean_alone, root=_eps_after_root),
             "sumas ε después de la raíz; va dentro, junto a la media de los cuadrados. Con "
             "números pequeños se nota",
         ),
@@ -1160,8 +1191,8 @@ ENCODER_BLOCK = Exercise(
         Misconception(
             "norms_exchanged",
             _block_with(norms=(2, 1)),
-            "las dos normas están intercambiadas: la 1 sigue a la atención y la 2, a la red "
-            "prealimentada",
+            "usas los parámetros de una norma en el lugar de la otra: la 1 sigue a la atención y "
+            "la 2, a la red prealimentada",
         ),
         Misconception(
             "one_norm_twice",
@@ -1207,6 +1238,12 @@ ENCODER_BLOCK = Exercise(
             "posiciones distintas (es el ejercicio 1)",
         ),
         Misconception(
+            "heads_split_by_reshape",
+            _block_with(split=_split_by_reshape),
+            "partes mal las cabezas: un reshape a la forma final no mueve ejes, y mezcla "
+            "posiciones (es el ejercicio 1)",
+        ),
+        Misconception(
             "heads_merged_by_reshape",
             _block_with(merge=_merge_by_reshape),
             "juntas mal las cabezas: antes del reshape hay que devolver su eje a su lugar (es el "
@@ -1216,6 +1253,12 @@ ENCODER_BLOCK = Exercise(
             "heads_interleaved",
             _block_with(split=_split_interleaved, merge=_merge_interleaved),
             "repartes las coordenadas salteadas entre las cabezas: cada una recibe un tramo "
+            "seguido. En rearrange, «(h d)», no «(d h)»",
+        ),
+        Misconception(
+            "heads_split_interleaved",
+            _block_with(split=_split_interleaved),
+            "al partir en cabezas repartes las coordenadas salteadas: cada una recibe un tramo "
             "seguido. En rearrange, «(h d)», no «(d h)»",
         ),
         Misconception(
@@ -1370,13 +1413,14 @@ DECODER_BUG = Exercise(
         Misconception(
             "future_only",
             _decoder_with(own=lambda t: _future_hidden(t).T),
-            "la máscara de la autoatención tiene el triángulo contrario: deja ver solo el futuro",
+            "la máscara de la autoatención tiene el triángulo contrario: deja ver el futuro y no "
+            "el pasado",
         ),
         Misconception(
             "inverted",
             _decoder_with(own=lambda t: ~_future_hidden(t)),
-            "la máscara de la autoatención está al revés: True es visible, así que causal_mask se "
-            "usa sin ~",
+            "la máscara de la autoatención está al revés: deja ver solo el futuro. True es "
+            "visible, así que causal_mask se usa sin ~",
         ),
         Misconception(
             "nothing_hidden",
@@ -1555,7 +1599,8 @@ PARAMETERS = Exercise(
         Misconception(
             "norms_without_bias",
             _parameters_with(norms=lambda sublayers: sublayers),
-            "cuentas una sola cifra por coordenada en cada norma: tienen ganancia y también sesgo",
+            "cuentas una sola cifra por coordenada en cada norma, que tiene ganancia y también "
+            "sesgo, o un b_1 de 512, que debe medir d_ff",
         ),
         Misconception(
             "no_biases",

@@ -48,6 +48,10 @@ def _all_but_first(target):
     return target[:, 1:]
 
 
+def _counted_by_input(x, y, pad_id):
+    return x != pad_id
+
+
 @combinable
 def _teacher_with(
     *, inputs=_all_but_last, labels=_all_but_first, counted=lambda x, y, pad_id: y != pad_id
@@ -84,6 +88,12 @@ TEACHER_FORCING = Exercise(
             "están intercambiados: en cada posición se pediría el token anterior, que ya se conoce",
         ),
         Misconception(
+            "answers_first",
+            _teacher_with(inputs=_all_but_first, labels=_all_but_last, counted=_counted_by_input),
+            "devuelves lo que se responde antes que lo que entra: el orden pedido es entradas, "
+            "respuestas y cuáles cuentan",
+        ),
+        Misconception(
             "rolled",
             _teacher_with(inputs=lambda t: t.roll(1, dims=1), labels=_whole),
             "roll da la vuelta: el último token aparece delante del comienzo",
@@ -96,7 +106,7 @@ TEACHER_FORCING = Exercise(
         ),
         Misconception(
             "counts_by_input",
-            _teacher_with(counted=lambda x, y, pad: x != pad),
+            _teacher_with(counted=_counted_by_input),
             "qué posiciones cuentan lo dice lo que hay que responder, y miras lo que entra: la que "
             "lee el fin no cuenta, porque detrás solo hay relleno",
         ),
@@ -340,7 +350,7 @@ WARMUP = Exercise(
         Misconception(
             "wrong_slope",
             _warmup_with(rises=lambda s, w: s / w),
-            "los dos términos deben encontrarse en s = warmup, y con tu pendiente se cruzan antes",
+            "los dos términos deben encontrarse en s = warmup, y con tu pendiente lo harían antes",
         ),
     ),
 )
@@ -376,7 +386,7 @@ SCORES = Exercise(
         Misconception(
             "multiplies",
             _scores_with(apply=operator.mul),
-            "multiplicas por la penalización, y se divide: como log P es negativo, multiplicar "
+            "multiplicas por la penalización, y se divide: log P es negativo, y multiplicarlo "
             "castiga todavía más a las largas",
         ),
         Misconception(
@@ -411,6 +421,11 @@ SCORES = Exercise(
             "wrong_constant",
             _scores_with(penalty=lambda n, a: (5.0 + n) ** a / 6),
             "el 6 del denominador también lleva el exponente α",
+        ),
+        Misconception(
+            "no_exponent",
+            _scores_with(penalty=lambda n, a: (5 + n) / 6),
+            "α no interviene: es el exponente de la penalización",
         ),
         Misconception(
             "power_inside",
@@ -512,6 +527,11 @@ BEAM_STEP = Exercise(
             _step_with(divide=lambda i, hypotheses, vocab: (i // hypotheses, i % hypotheses)),
             "cada hipótesis ocupa tantos lugares como tokens tiene el vocabulario: se divide por "
             "vocab, no por el número de hipótesis",
+        ),
+        Misconception(
+            "divides_by_the_size",
+            _step_with(divide=lambda i, hypotheses, vocab: (i // len(i), i % len(i))),
+            "divides por beam_size: en la fila de cada hipótesis hay vocab lugares, y es por vocab",
         ),
         Misconception(
             "the_worst",
