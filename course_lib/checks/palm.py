@@ -95,9 +95,9 @@ SWIGLU = Exercise(
         Misconception(
             "swapped",
             _gated_with(gate=lambda activate, z, up: z * activate(up)),
-            "están intercambiadas: Swish se aplica a lo que da W_gate, que es quien abre o cierra, "
-            "y lo que da W_up pasa sin activación. (Algunas versiones publicadas las cambian, y "
-            "leen mal los pesos de otras)",
+            "W_gate y W_up están intercambiadas: Swish se aplica a lo que da W_gate, que es quien "
+            "abre o cierra, y lo que da W_up pasa sin activación. (Algunas versiones publicadas "
+            "las cambian, y leen mal los pesos de otras)",
         ),
         Misconception(
             "only_sigmoid",
@@ -177,8 +177,8 @@ SWIGLU = Exercise(
         Misconception(
             "no_gate",
             _gated_with(gate=lambda activate, z, up: activate(z)),
-            "esa es la red de dos matrices de siempre: W_up no interviene, y sin ella no hay "
-            "nada que la compuerta deje pasar",
+            "W_up no interviene, como en la red de dos matrices, y sin ella no hay nada que la "
+            "compuerta deje pasar",
         ),
         Misconception(
             "gate_of_itself",
@@ -563,7 +563,7 @@ LAYOUT = Exercise(
         Misconception(
             "only_the_first_head",
             _reordered_with(which=lambda before, after: torch.cat((after[:1], before[1:]))),
-            "solo cambia la primera cabeza: las demás también",
+            "ordenas solo la primera cabeza: las demás también se ordenan",
         ),
         Misconception(
             "first_head_for_all",
@@ -621,7 +621,7 @@ LAYOUT = Exercise(
         Misconception(
             "unchanged",
             _reordered_with(order=lambda X: X),
-            "no ordenas nada: las filas siguen en el orden que llegó",
+            "no ordenas nada: las filas de cada cabeza siguen en el orden en que llegaron",
         ),
         Misconception(
             "still_by_heads",
@@ -990,8 +990,8 @@ PARALLEL = Exercise(
         Misconception(
             "serial",
             _parallel_with(network_reads=lambda x, normed, h, norm: norm(x + h)),
-            "ese es el bloque de siempre, en serie: la red lee lo que la atención ya sumó. Aquí "
-            "las dos leen lo mismo, y por eso pueden calcularse a la vez",
+            "va en serie: la red lee lo que la atención ya sumó. Aquí las dos leen lo mismo, y por "
+            "eso pueden calcularse a la vez",
         ),
         Misconception(
             "serial_network_first",
@@ -1016,7 +1016,9 @@ PARALLEL = Exercise(
         ),
         Misconception(
             "norm_twice",
-            _parallel_with(network_reads=_normed_again),
+            _parallel_with(  # también `before`: sin la primera norma no serían dos
+                before=lambda x, norm: norm(x), network_reads=_normed_again
+            ),
             "normalizas dos veces lo mismo: guarda el resultado. Ahorrarse una norma por bloque "
             "es parte de lo que se gana",
         ),
@@ -1357,7 +1359,7 @@ READ = Exercise(
         Misconception(
             "values_turn_too",
             _reading(rotate_V=rotary),
-            "los valores no giran: la posición interviene en las puntuaciones, y nada más",
+            "giras también los valores: la posición interviene en las puntuaciones, y nada más",
         ),
         Misconception(
             "turned_before_splitting",
@@ -1847,6 +1849,11 @@ def _everything_again(answers, chosen, text):
     return text
 
 
+def _in_order(start, t, i, t_0):
+    """El paso correcto, como una opción más: así no se combina con otro de `place`."""
+    return torch.arange(start, start + t)
+
+
 def _always_there(start, read, t_0):
     return start
 
@@ -1906,9 +1913,9 @@ DECODE_BUG = Exercise(
         ),
         Misconception(
             "from_zero",
-            _writing(advance=_always_there),
-            "los tokens nuevos se leen todos en la posición 0: cuentan las posiciones desde el "
-            "comienzo del texto, no desde el de cada lectura",
+            _writing(advance=_always_there, place=_in_order),
+            "en cada lectura las posiciones vuelven a empezar: cuentan desde el comienzo del "
+            "texto, no desde el de cada lectura",
         ),
         Misconception(
             "without_cache",
@@ -1931,24 +1938,30 @@ DECODE_BUG = Exercise(
         Misconception(
             "stays_behind",
             _writing(advance=lambda start, read, t_0: t_0),
-            "todos los tokens nuevos se leen en la misma posición, la que sigue a la indicación: "
-            "cada uno va uno más allá",
+            "después de la indicación las posiciones no avanzan: la de cada token nuevo es la "
+            "siguiente a la del anterior",
         ),
         Misconception(
             "counts_only_the_written",
-            _writing(advance=lambda start, read, t_0: start + 1),
+            _writing(advance=lambda start, read, t_0: start + 1, place=_in_order),
             "cuentas solo lo escrito: la posición también cuenta la indicación",
+        ),
+        Misconception(
+            "counts_the_written_from_zero",
+            _writing(place=lambda start, t, i, t_0: torch.arange(t) + max(i - 1, 0)),
+            "cuentas solo lo escrito, y desde 0: la posición también cuenta la indicación",
         ),
         Misconception(
             "one_too_far",
             _writing(place=lambda start, t, i, t_0: torch.arange(start, start + t) + min(i, 1)),
-            "hay un hueco entre la indicación y lo escrito: las posiciones se corren en uno",
+            "las posiciones de lo escrito van una adelante: la del primero sigue, sin hueco, a la "
+            "del último de la indicación",
         ),
         Misconception(
             "one_too_near",
             _writing(place=lambda start, t, i, t_0: torch.arange(start, start + t) - min(i, 1)),
-            "el primer token escrito se lee en la posición del último de la indicación: van "
-            "corridas en uno",
+            "las posiciones de lo escrito van una atrás: la del primero sigue a la del último de "
+            "la indicación, y no la repite",
         ),
         Misconception(
             "from_one",
@@ -2209,7 +2222,12 @@ PARAMETERS = Exercise(
         ),
         Misconception(
             "the_classic_block_with_heads",
-            _counting(W_kv=lambda d, h, k: 2 * d * h * k, network=lambda d, f: 2 * d * f),
+            _counting(  # también W_q y W_h, que siguen bien: con una cabeza no sería multicabeza
+                W_q=lambda d, h, k: d * h * k,
+                W_kv=lambda d, h, k: 2 * d * h * k,
+                W_h=lambda d, h, k: d * h * k,
+                network=lambda d, f: 2 * d * f,
+            ),
             "es la cuenta de un bloque multicabeza con una red de dos matrices. ¿Qué comparten "
             "ahora las cabezas, y cuántas matrices tiene SwiGLU?",
         ),
@@ -2370,7 +2388,9 @@ CACHE = Exercise(
         ),
         Misconception(
             "numbers",
-            _cache_with(multi_head=(_ALL_HEADS,), multi_query=(_HEAD,), number=1),
+            _cache_with(  # también `unit`, que sigue igual: lo que no son bytes no está en bits
+                multi_head=(_ALL_HEADS,), multi_query=(_HEAD,), number=1, unit=lambda size: size
+            ),
             "cuentas números y no bytes, y además solo los de las claves",
         ),
         Misconception(
@@ -2554,7 +2574,7 @@ MFU = Exercise(
         Misconception(
             "whole_division",
             _utilisation(after=lambda utilisation: utilisation // 1),
-            "`//` se queda con la parte entera, y la de una fracción es 0",
+            "`//` se queda con la parte entera, y de una fracción menor que 1 no deja nada",
         ),
         Misconception(
             "inverse",

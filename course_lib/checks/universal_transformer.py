@@ -357,14 +357,14 @@ HALTING = Exercise(
         Misconception(
             "remainder_after",
             _halting_with(rest=lambda stop: 1 - stop.before - stop.p),
-            "calculas el resto después de sumar la p del último paso, y sale casi cero o negativo: "
-            "R es lo que faltaba para 1 *antes* de ese paso",
+            "calculas el resto después de sumar la p del último paso: R es lo que faltaba para 1 "
+            "*antes* de ese paso",
         ),
         Misconception(
             "remainder_after_clamped",
             _halting_with(rest=lambda stop: max(1 - stop.before - stop.p, 0.0)),
-            "el resto te salía negativo y lo recortas a cero; sale así porque le restas también "
-            "la p del último paso: R es lo que faltaba para 1 antes de él",
+            "al resto le restas también la p del último paso, y si sale negativo lo recortas a "
+            "cero: R es lo que faltaba para 1 antes de ese paso",
         ),
         Misconception(
             "no_break",
@@ -391,8 +391,8 @@ HALTING = Exercise(
                 rest=lambda stop: 1 - stop.before if stop.reached else 0.0,
                 last=lambda stop, rest: rest if stop.reached else stop.p,
             ),
-            "a quien agota los pasos sin llegar al umbral no le das resto, y sus pesos suman menos "
-            "de 1: en el último paso posible se para siempre, y ahí también pesa el resto",
+            "a quien agota los pasos sin llegar al umbral no le das resto, y sus pesos no suman "
+            "1: en el último paso posible se para siempre, y ahí también pesa el resto",
         ),
         Misconception(
             "cut_off_leaves_the_rest",
@@ -479,6 +479,7 @@ def _mixture_with(
     rest=lambda total, p, threshold: 1 - total,
     weigh=torch.where,
     mask=lambda weight, active: weight * active,
+    gather=lambda p, active: p * active,
     mix=lambda output, weight, state: output + weight * state,
     finish=lambda output, total, states: output,
 ):
@@ -493,7 +494,7 @@ def _mixture_with(
             last = pays(reached, n == len(p))
             weight = weigh(last, rest(total, p_n, threshold), p_n)
             output = mix(output, mask(weight, active)[:, None], state)
-            total, active = total + p_n * active, active & ~reached
+            total, active = total + gather(p_n, active), active & ~reached
         return finish(output, total[:, None], states)
 
     return implementation
@@ -562,8 +563,8 @@ REMAINDER_BUG = Exercise(
         Misconception(
             "remainder_after",
             _mixture_with(rest=lambda total, p, threshold: 1 - total - p),
-            "calculas lo que falta después de contar la p de ese paso, y el peso sale casi cero o "
-            "negativo: réstale a 1 solo lo reunido antes",
+            "calculas lo que falta después de contar la p de ese paso: réstale a 1 solo lo reunido "
+            "antes",
         ),
         Misconception(
             "remainder_added",
@@ -580,6 +581,12 @@ REMAINDER_BUG = Exercise(
             "still_active",
             _mixture_with(mask=lambda weight, active: weight),
             "las posiciones que ya pararon siguen recibiendo peso: el resto se da una sola vez",
+        ),
+        Misconception(
+            "still_active_and_gathering",
+            _mixture_with(mask=lambda weight, active: weight, gather=lambda p, active: p),
+            "las posiciones que ya pararon siguen reuniendo p y recibiendo peso: después de la "
+            "parada, todos los pesos son 0",
         ),
         Misconception(
             "normalised",
@@ -877,8 +884,8 @@ ADAPTIVE_LOOP = Exercise(
         Misconception(
             "cut_off",
             _loop_with(forced=False),
-            "quien llega a max_steps sin parar se queda sin resto, y sus pesos suman menos de 1: "
-            "en el último paso paran todas",
+            "quien llega a max_steps sin parar se queda sin resto, y sus pesos no suman 1: en el "
+            "último paso paran todas",
         ),
         Misconception(
             "remainder_after",
@@ -1072,8 +1079,8 @@ PONDER_BUG = Exercise(
         Misconception(
             "truncated",
             _ponder_with(gather=_gather_truncated),
-            "el gradiente llega solo a una p por posición, la anterior a la parada: cortas el "
-            "grafo en cada suma. Todas las que van antes de la parada reducen el resto",
+            "cortas el grafo en cada suma, y de lo reunido antes de la parada solo la última p "
+            "recibe gradiente. Todas las que van antes de la parada reducen el resto",
         ),
         Misconception(
             "own_p",
@@ -1279,12 +1286,13 @@ SHARED_BUG = Exercise(
         Misconception(
             "one_in_padding",
             _shared_with(fill=lambda mean, p, real: torch.where(real, mean, 1.0)),
-            "en el relleno pones 1, para que pare enseguida; se pide 0: no se calcula ni un paso",
+            "en lugar de 0 pones 1, para que pare enseguida: en el relleno no se calcula ni un "
+            "paso",
         ),
         Misconception(
             "own_p_in_padding",
             _shared_with(fill=lambda mean, p, real: torch.where(real, mean, p)),
-            "el relleno conserva su p, y en él va 0",
+            "en lugar de 0 dejas la p: en el relleno va 0",
         ),
         Misconception(
             "mask_inverted",
