@@ -247,7 +247,9 @@ def _draw_answers(topic: str, exercises: list[str], rng: random.Random) -> dict[
     answers = {}
     for exercise in exercises:
         luck, mistakes = rng.random(), sorted(known.get(exercise, ()))
-        mistaken = rng.choice(mistakes) if mistakes and rng.random() < 0.75 else PENDING
+        mistaken = PENDING
+        if mistakes and rng.random() < 0.75:  # unos errores son mucho más frecuentes que otros
+            mistaken = rng.choices(mistakes, [1 / n for n in range(1, len(mistakes) + 1)])[0]
         answers[exercise] = CORRECT if luck < skill else mistaken
     return answers
 
