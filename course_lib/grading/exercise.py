@@ -33,7 +33,7 @@ def no_inputs(rng: torch.Generator) -> list[tuple]:
     return [()]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)  # cada uno es él mismo: así sirve de clave
 class Misconception:
     """Un error frecuente: una implementación equivocada que funciona, y la pista que lo explica.
 
@@ -143,7 +143,7 @@ class Part:
         return [i for i, case in enumerate(cases) if self.cases is None or self.cases(*case)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)  # cada uno es él mismo: así sirve de clave
 class Exercise:
     """Un ejercicio del curso y todo lo que hace falta para comprobarlo.
 

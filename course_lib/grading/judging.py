@@ -401,7 +401,7 @@ def _hint_or_two(exercise: Exercise, match: Misconception, property: str) -> str
 
 @functools.cache
 def _pairs_like(exercise: Exercise, single: Misconception, property: str) -> list[Pair]:
-    """Da las parejas que dan lo mismo que un error en el que no están."""
+    """Da las parejas que dan lo mismo que un error en el que no están; no depende de nadie."""
     others = [pair for pair in exercise.pairs if single not in pair]
     return pairs_like(exercise, others, single.implementation, property, seed=0)
 

@@ -356,7 +356,13 @@ def start_grading(folder, out):
     command = [sys.executable, "-m", "course_lib.cli", "grade", str(folder), "--out", str(out)]
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     options = ["--topic", "attention", "--workers", "1"]
-    return subprocess.Popen([*command, *options], text=True, start_new_session=True, **pipes)
+    own = {"start_new_session": True, "preexec_fn": _listen_to_ctrl_c}
+    return subprocess.Popen([*command, *options], text=True, **own, **pipes)
+
+
+def _listen_to_ctrl_c():
+    """Lo que se lanza en segundo plano (`pytest &`) ignora Ctrl-C, y sus hijos lo heredan."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_for_results(run, out, count):
