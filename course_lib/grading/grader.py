@@ -153,12 +153,12 @@ class Grader:
         self._orders, theirs = socket.socketpair()
         code = (
             "import sys; sys.path.insert(0, sys.argv[1]);"
-            "from course_lib.grading.worker import template; template(int(sys.argv[2]))"
+            "from course_lib.grading.worker import template; template(*map(int, sys.argv[2:]))"
         )
         # El entorno de la plantilla lo pueden leer las entregas: solo lleva esto.
         private = {"MPLCONFIGDIR": self._folder.name, "HOME": self._folder.name}
         self._template = subprocess.Popen(
-            [sys.executable, "-I", "-c", code, root, str(theirs.fileno())],
+            [sys.executable, "-I", "-c", code, root, str(theirs.fileno()), str(os.getpid())],
             pass_fds=[theirs.fileno()],
             env={"OMP_NUM_THREADS": "1", "LANG": "C.UTF-8", **private},
             stdin=subprocess.DEVNULL,

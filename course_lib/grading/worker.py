@@ -54,13 +54,12 @@ _PRELOADED = ("IPython.core.interactiveshell", "einops", "matplotlib.figure", "n
 _LOOK_EVERY = 1.0
 
 
-def template(descriptor: int) -> None:
+def template(descriptor: int, grader: int) -> None:
     """Espera peticiones, cada una con los descriptores de una entrega, y se divide por cada una.
 
-    Termina cuando el calificador cierra su extremo o desaparece; si no pudo borrar su carpeta, la
-    borra ella.
+    Termina cuando el calificador cierra su extremo o desaparece, aunque sea mientras ella empieza
+    (por eso su número llega de fuera); si no pudo borrar su carpeta, la borra ella.
     """
-    grader = os.getppid()
     torch.set_num_threads(1)
     for name in _PRELOADED:
         importlib.import_module(name)

@@ -434,7 +434,7 @@ if __name__ == "__main__":
     grader = Grader(sandboxed=sys.argv[1] == "True")
     grader.grade(b'{"cells": []}', 1)
     if os.fork() == 0:
-        time.sleep(30)  # conserva abierto el extremo del calificador
+        time.sleep(60)  # conserva abierto el extremo del calificador
         os._exit(0)
     print(grader._template.pid, grader._folder.name, flush=True)
     grader.grade(sys.argv[2].encode(), 1)
@@ -443,6 +443,27 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("sandboxed", [True, False])
 def test_a_killed_grader_leaves_no_process_and_no_folder(sandboxed, sandbox_here):
+    process, template, folder = grader_apart(sandboxed)
+    until(lambda: len(descendants(template)) > 0, "no se creó el proceso de la entrega")
+    started = {*descendants(template), template}
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    until(lambda: not any(map(is_alive, started)), "quedan procesos de un calificador muerto")
+    until(lambda: not folder.exists(), "queda la carpeta de un calificador muerto")
+
+
+def test_a_grader_killed_while_its_template_starts_leaves_nothing(sandbox_here):
+    process, template, folder = grader_apart(sandboxed=True)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    until(lambda: not is_alive(template), "queda la plantilla de un calificador muerto")
+    until(lambda: not folder.exists(), "queda la carpeta de un calificador muerto")
+
+
+def grader_apart(sandboxed):
+    """Un calificador en otro proceso, el de su plantilla y su carpeta."""
     endless = json.dumps(notebook([IMPORTS, SOFT, "import time\nwhile True: time.sleep(1)"]))
     process = subprocess.Popen(
         [sys.executable, "-c", FORKS_AND_WAITS, str(sandboxed), endless],
@@ -451,13 +472,7 @@ def test_a_killed_grader_leaves_no_process_and_no_folder(sandboxed, sandbox_here
         cwd=ROOT,
     )
     template, folder = process.stdout.readline().split()
-    until(lambda: len(descendants(int(template))) > 0, "no se creó el proceso de la entrega")
-    started = {*descendants(int(template)), int(template)}
-    process.kill()
-    process.wait()
-    process.stdout.close()
-    until(lambda: not any(map(is_alive, started)), "quedan procesos de un calificador muerto")
-    until(lambda: not Path(folder).exists(), "queda la carpeta de un calificador muerto")
+    return process, int(template), Path(folder)
 
 
 def until(condition, message, seconds=30):
