@@ -153,7 +153,8 @@ class Grader:
         self._orders, theirs = socket.socketpair()
         code = (
             "import sys; sys.path.insert(0, sys.argv[1]);"
-            "from course_lib.grading.worker import template; template(*map(int, sys.argv[2:]))"
+            "from course_lib.grading.worker import template;"
+            "template(int(sys.argv[2]), int(sys.argv[3]))"
         )
         # El entorno de la plantilla lo pueden leer las entregas: solo lleva esto.
         private = {"MPLCONFIGDIR": self._folder.name, "HOME": self._folder.name}
