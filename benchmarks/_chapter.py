@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -42,23 +44,32 @@ def run_seeds(topic: str, device: str, *names: str) -> list[dict[str, Any]]:
     """
     inputs = chapter_inputs(topic, device)
     paths = [UNFINISHED / f"{topic}-{seed}-{inputs[:16]}.pt" for seed in SEEDS]
+
+    def run(seed: int) -> dict[str, Any]:
+        print(f"{topic}: semilla {seed}", flush=True)
+        namespace = run_chapter(topic, seed)
+        return {name: namespace[name] for name in names}
+
     with torch.device(device), torch.enable_grad():
-        found = [
-            read_or_run(path, topic, seed, names) for path, seed in zip(paths, SEEDS, strict=True)
-        ]
-    for path in paths:
+        return read_or_run(
+            {path: partial(run, seed) for path, seed in zip(paths, SEEDS, strict=True)}
+        )
+
+
+def read_or_run(jobs: dict[Path, Callable[[], Any]]) -> list[Any]:
+    """Da lo que mide cada trabajo, en orden; lee lo que ya se midió en una vez interrumpida.
+
+    Cada resultado se guarda en su archivo en cuanto se tiene; al terminar todos, se borran.
+    """
+    for path, run in jobs.items():
+        if not path.exists():
+            content = io.BytesIO()
+            torch.save(run(), content)
+            write_atomically(path, content.getvalue())
+    found = [torch.load(path, weights_only=True) for path in jobs]
+    for path in jobs:
         path.unlink()
     return found
-
-
-def read_or_run(path: Path, topic: str, seed: int, names: tuple[str, ...]) -> dict[str, Any]:
-    """Lee lo que una semilla ya dio; si no está, la ejecuta y lo guarda."""
-    if not path.exists():
-        print(f"{topic}: semilla {seed}", flush=True)
-        namespace, content = run_chapter(topic, seed), io.BytesIO()
-        torch.save({name: namespace[name] for name in names}, content)
-        write_atomically(path, content.getvalue())
-    return torch.load(path, weights_only=True)
 
 
 def chapter_inputs(topic: str, device: str) -> str:
@@ -71,11 +82,17 @@ def chapter_inputs(topic: str, device: str) -> str:
     return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
-def run_chapter(topic: str, seed: int) -> dict[str, Any]:
-    """Ejecuta las celdas marcadas con otra semilla y devuelve los nombres que dejan definidos."""
+def run_chapter(topic: str, seed: int, until: str | None = None) -> dict[str, Any]:
+    """Ejecuta las celdas marcadas con otra semilla y devuelve los nombres que dejan definidos.
+
+    Con `until`, se detiene tras la celda que define ese nombre: así se toma de un capítulo lo que
+    prepara, sin lo que entrena después.
+    """
     namespace: dict[str, Any] = {"SEED": seed}
     for source in measured_cells(topic):
         exec(compile(source, str(BOOK / f"{topic}.md"), "exec"), namespace)
+        if until in namespace:
+            break
     return namespace
 
 

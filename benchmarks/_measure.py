@@ -39,6 +39,8 @@ def compare(
     flops: float = 0.0,
     traffic: float = 0.0,
     memory: bool = True,
+    rounds: tuple[int, int] = ROUNDS,
+    turn: float = SHORT,
 ) -> dict[str, dict[str, float | None]]:
     """Compara los trabajos que prepara `build` y dice qué dio cada uno.
 
@@ -51,6 +53,9 @@ def compare(
         flops: operaciones en coma flotante que pide el trabajo (una suma y un producto son dos).
         traffic: bytes que hay que leer o escribir como mínimo.
         memory: mide también la memoria, cada trabajo en un proceso nuevo.
+        rounds: vueltas, al menos y como mucho.
+        turn: segundos que dura un turno, si el trabajo es más corto. Con turnos de menos de un
+            milisegundo y muchas vueltas, los demás programas interrumpen a pocos.
 
     Devuelve:
         Por trabajo: mediana en segundos, dispersión (rango intercuartílico sobre la mediana),
@@ -62,7 +67,7 @@ def compare(
     jobs = build(*case, device=device)
     reference = reference if reference in jobs else next(iter(jobs))
     require_same(jobs, reference, same)
-    times = alternate(jobs, device)
+    times = alternate(jobs, device, rounds=rounds, turn=turn)
     base = statistics.median(times[reference])
     floor = seconds_at_the_limit(device, flops, traffic)
     return {
@@ -107,24 +112,24 @@ def require_same(jobs: Jobs, reference: str, same: Callable[[Any, Any], None]) -
 
 
 def alternate(
-    jobs: Jobs, device: str, *, rounds: tuple[int, int] = ROUNDS
+    jobs: Jobs, device: str, *, rounds: tuple[int, int] = ROUNDS, turn: float = SHORT
 ) -> dict[str, list[float]]:
     """Tiempos de trabajos que se turnan: lo que cambie en la máquina toca a todos por igual."""
-    repeats = {name: _repeats(work, device) for name, work in jobs.items()}
+    repeats = {name: _repeats(work, device, turn) for name, work in jobs.items()}
     times: dict[str, list[float]] = {name: [] for name in jobs}
     start = time.perf_counter()
-    for turn in range(rounds[1]):
-        if turn >= rounds[0] and time.perf_counter() - start > PATIENCE:
+    for done in range(rounds[1]):
+        if done >= rounds[0] and time.perf_counter() - start > PATIENCE:
             break
         for name, work in jobs.items():
             times[name].append(_time(work, device, repeats[name]))
     return times
 
 
-def _repeats(work: Callable[[], Any], device: str) -> int:
+def _repeats(work: Callable[[], Any], device: str, turn: float) -> int:
     """Cuántas veces por turno. La primera llamada, de calentamiento, no cuenta."""
     _time(work, device, 1)
-    return max(1, round(SHORT / max(_time(work, device, 1), 1e-6)))
+    return max(1, round(turn / max(_time(work, device, 1), 1e-6)))
 
 
 def _time(work: Callable[[], Any], device: str, repeats: int) -> float:

@@ -1,10 +1,10 @@
-"""Atención: escrita, fundida y la de torch
+"""Atención: la fórmula explícita, el núcleo fusionado y la de torch
 
-Una pasada sin gradiente de un ejemplo con 4 cabezas de ancho 64. «Escrita» es la fórmula
-softmax(Q Kᵀ / √d_k) V con `attention_weights`, que forma la matriz t × t de cada cabeza; «fundida»
-es `attention`; la de torch, `scaled_dot_product_attention`. La memoria es la que se añade a las
-entradas; la salida, que es parte de la cuenta, ocupa 1 MiB por cada 1024 posiciones.
-La causal no necesita guardar la máscara: ni la fundida ni la de torch la forman.
+Una pasada sin gradiente de un ejemplo con 4 cabezas de ancho 64. «Fórmula explícita» es
+softmax(Q Kᵀ / √d_k) V con `attention_weights`, que forma la matriz t × t de cada cabeza; «núcleo
+fusionado» es `attention`; la de torch, `scaled_dot_product_attention`. La memoria es la que se
+añade a las entradas; la salida, que es parte de la cuenta, ocupa 1 MiB por cada 1024 posiciones.
+La causal no necesita guardar la máscara: ni el núcleo fusionado ni la de torch la forman.
 """
 
 import psutil
@@ -43,15 +43,15 @@ def build(t: int, causal: bool, device: str) -> dict:
     Q, K, V = torch.randn(3, 1, HEADS, t, D_K, device=device)
     jobs = {
         "torch": lambda: F.scaled_dot_product_attention(Q, K, V, is_causal=causal),
-        "fundida": lambda: attention(Q, K, V, causal=causal),
+        "núcleo fusionado": lambda: attention(Q, K, V, causal=causal),
     }
     if _fits(t, device):
-        jobs["escrita"] = lambda: attention_weights(Q, K, causal=causal) @ V
+        jobs["fórmula explícita"] = lambda: attention_weights(Q, K, causal=causal) @ V
     return jobs
 
 
 def _fits(t: int, device: str) -> bool:
-    """La escrita guarda hasta tres matrices t × t por cabeza; si no caben, no compite."""
+    """La fórmula explícita guarda hasta tres matrices t × t por cabeza; si no caben, no compite."""
     on_gpu = torch.device(device).type == "cuda"
     free = torch.cuda.mem_get_info()[0] if on_gpu else psutil.virtual_memory().available
     return 3 * HEADS * t * t * 4 < 0.8 * free

@@ -1,4 +1,4 @@
-"""Ajuste fino: un BERT preentrenado y el mismo desde cero, en cinco tareas, y qué capa da mejores rasgos
+"""Ajuste fino: un BERT preentrenado y el mismo desde cero, en cinco tareas, y qué bloque da mejores rasgos
 
 Aciertos en ejemplos apartados, media y desviación estándar de tres semillas. Cada semilla cambia el comienzo desde cero, la cabeza, los ejemplos etiquetados y su orden; el modelo preentrenado es siempre el guardado en `book/_models`, así que la desviación no incluye la del preentrenamiento.
 

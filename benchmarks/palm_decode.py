@@ -5,9 +5,10 @@ opciones, el mismo modelo (bloques en paralelo, SwiGLU, un solo par de claves y 
 sesgos y una sola tabla). Los dos leen las mismas indicaciones, de 16 tokens, y escriben de forma
 voraz la misma cantidad de tokens, en modo de inferencia; antes de medir se comparan, uno por uno.
 
-«Por columnas» es el mismo modelo después de `PaLM.store_by_columns`, que ordena de otro modo las
-matrices en la memoria, con los mismos números: conviene al escribir una sola fila. «PaLMWriter»
-sigue las mismas ecuaciones sin llamar a los módulos; con una fila, también por columnas.
+«Por columnas» es el mismo modelo después de `fast.by_columns`, que ordena de otro modo las
+matrices en la memoria, con los mismos números: conviene al escribir una sola fila. «Escritor» es
+el de `fast.writer`: sigue las mismas ecuaciones sin llamar a los módulos; con una fila, también por
+columnas. Los tres escriben en una memoria reservada (`fast.reserve`).
 
 El tiempo es el de escribirlo todo, con la lectura de la indicación. Del límite de la máquina cuenta
 lo que no se puede evitar: leer todos los pesos una vez por token escrito, con la rapidez a la que
@@ -19,9 +20,9 @@ from copy import deepcopy
 import torch
 
 from benchmarks._measure import compare, peer, rows_of
+from course_lib import fast
 from course_lib.decoding import greedy
 from course_lib.models.palm import PaLM, PaLMConfig
-from course_lib.palm_writer import PaLMWriter
 
 PEER = "transformers, generate"
 PROMPT = 16
@@ -59,22 +60,22 @@ def write(size: str, batch: int, new_tokens: int, device: str) -> dict:
 
     @torch.inference_mode()
     def course(palm):
-        cache = palm.empty_cache(batch, capacity=PROMPT + new_tokens)
+        cache = fast.reserve(palm, batch, PROMPT + new_tokens)
         request = {"end_id": None, "max_new_tokens": new_tokens}
         return greedy(palm.step, prompt, cache, **request).token_ids
 
     jobs = {PEER: generate, "curso": lambda: course(ours)}
     fastest = ours
     if batch == 1:
-        fastest = deepcopy(ours).store_by_columns()
+        fastest = fast.by_columns(deepcopy(ours))
         jobs["curso, por columnas"] = lambda: course(fastest)
-    writer = PaLMWriter(fastest, capacity=PROMPT + new_tokens)
+    writer = fast.writer(fastest, capacity=PROMPT + new_tokens)
 
     @torch.inference_mode()
     def written():
         return greedy(writer.step, prompt, end_id=None, max_new_tokens=new_tokens).token_ids
 
-    jobs["curso, PaLMWriter"] = written
+    jobs["curso, escritor"] = written
     return jobs
 
 

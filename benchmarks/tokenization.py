@@ -2,8 +2,8 @@
 
 El BPE del libro, en Python, y el de `tokenizers`, en Rust, con la partición de GPT-2. Se entrena
 con 10 MB de tres clases: recetas del curso (pocas palabras distintas), un texto inventado con
-la frecuencia de las palabras de un idioma (muchas) y, donde esté, el Quijote (2 MB, con lo
-que el vocabulario es la parte cara). Deben salir las mismas fusiones, y al codificar, los mismos
+la frecuencia de las palabras de un idioma (muchas) y, si la variable COURSE_TEXT da la ruta de
+uno, un texto largo de verdad. Deben salir las mismas fusiones, y al codificar, los mismos
 tokens. El de Rust usa tantos hilos como torch. El nuestro codifica cada vez con la memoria de
 trozos vacía; el de Rust conserva la suya.
 """
@@ -24,7 +24,7 @@ from course_lib.tokenization.byte_bpe import ALPHABET, SPECIAL_TOKENS
 
 SIZE = 10_000_000  # letras
 VOCABULARY = 16_000
-QUIJOTE = Path(__file__).parents[2] / "shared" / "data" / "quijote.txt"
+REAL_TEXT = Path(os.environ["COURSE_TEXT"]) if "COURSE_TEXT" in os.environ else None
 
 
 def run(device: str) -> list[dict]:
@@ -40,13 +40,13 @@ def run(device: str) -> list[dict]:
 
 
 def texts_here() -> list[str]:
-    return ["recetas", "inventado"] + (["Quijote"] if QUIJOTE.exists() else [])
+    return ["recetas", "inventado", *([REAL_TEXT.stem] if REAL_TEXT else [])]
 
 
 @cache
 def texts_of(name: str) -> list[str]:
-    if name == "Quijote":
-        return [QUIJOTE.read_text(encoding="utf-8")]
+    if REAL_TEXT and name == REAL_TEXT.stem:
+        return [REAL_TEXT.read_text(encoding="utf-8")]
     source, chosen, size = recipes() if name == "recetas" else invented(), [], 0
     while size < SIZE:
         chosen.append(next(source))

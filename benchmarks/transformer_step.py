@@ -84,7 +84,7 @@ def make_models(sizes: tuple, t: int, dropout: float) -> tuple[Transformer, Tran
 class TorchBody(nn.Transformer):
     """`torch.nn.Transformer`, llamado como llama el curso: True = visible."""
 
-    def forward(self, x, y, *, source_mask, memory_mask, need_weights):
+    def forward(self, x, y, *, source_mask, cross_mask):
         t, hidden = y.shape[1], ~source_mask.squeeze(1)
         return super().forward(
             x,
@@ -92,7 +92,7 @@ class TorchBody(nn.Transformer):
             tgt_mask=torch.ones(t, t, dtype=torch.bool, device=y.device).triu(1),
             tgt_is_causal=True,
             src_key_padding_mask=hidden,
-            memory_key_padding_mask=~memory_mask.squeeze(1),
+            memory_key_padding_mask=~cross_mask.squeeze(1),
         )
 
 

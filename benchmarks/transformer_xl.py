@@ -27,6 +27,7 @@ from benchmarks._transfo_xl import (
     make_models,
     reading,
 )
+from course_lib.fast import frozen
 
 LAYERS = 4
 MEMORIES = (128, 512, 1024, 2048)
@@ -68,7 +69,7 @@ def read(memory: int, t: int, device: str) -> dict:
     return {
         ORIGINAL: reading(Original(theirs), None, past, segments),
         "curso, estados": reading(ours, None, past, segments),
-        "curso, congelada": reading(ours, ours.frozen_memory(), past, segments),
+        "curso, congelada": reading(frozen(ours), None, past, segments),
     }
 
 

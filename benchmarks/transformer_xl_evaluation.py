@@ -27,6 +27,7 @@ import torch
 
 from benchmarks._measure import alternate, require_same, spread
 from benchmarks._transfo_xl import VOCAB, Original, make_models, reading
+from course_lib.fast import frozen
 from course_lib.training.language_modelling import segment_losses, sliding_losses
 
 LAYERS, SEGMENT, SEGMENTS = 4, 128, 4
@@ -49,9 +50,7 @@ def one_layer(device: str) -> dict:
         "ventana": lambda: sliding_losses(ours, text, context=48),
         "ventana, original": lambda: sliding_losses(Original(theirs), text, context=48),
         "memoria": lambda: segment_losses(ours, text, segment_length=32),
-        "memoria congelada": lambda: segment_losses(
-            ours, text, segment_length=32, memory=ours.frozen_memory()
-        ),
+        "memoria congelada": lambda: segment_losses(frozen(ours), text, segment_length=32),
     }
 
 
@@ -91,6 +90,6 @@ def build(length: int, device: str) -> dict:
         window(Original(theirs)),
         window(ours),
         reading(Original(theirs), None, past, segments),
-        reading(ours, ours.frozen_memory(), past, segments),
+        reading(frozen(ours), None, past, segments),
     )
     return dict(zip((*WINDOW, *MEMORY), jobs, strict=True))

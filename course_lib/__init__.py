@@ -1,4 +1,19 @@
 """Atención y Transformers: el paquete que acompaña al libro.
 
-Importar `course_lib` no hace trabajo alguno ni carga torch: cada módulo se importa por su nombre.
+Importar `course_lib`, o uno de sus paquetes, no hace trabajo alguno ni carga torch: cada nombre se
+importa cuando alguien lo pide.
 """
+
+from course_lib._lazy import offer
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "__version__",
+    *offer(
+        __name__,
+        {
+            ".grading.check": ("check",),
+        },
+    ),
+]

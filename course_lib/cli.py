@@ -5,6 +5,7 @@ Códigos de salida: 0, hecho; 1, el trabajo encontró un fallo; 2, uso incorrect
 
 from __future__ import annotations
 
+import errno
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -232,6 +233,7 @@ def grade(
 ) -> None:
     """Califica las entregas de una clase, cada una aislada, y escribe notas e informes."""
     from course_lib.grading.classroom.class_run import ClassRunError, ClusterLostError, SandboxError
+    from course_lib.grading.classroom.collection import by_student, refused
     from course_lib.grading.classroom.delivered import CollectionError
     from course_lib.grading.classroom.moodle import WorksheetError
     from course_lib.grading.classroom.publication import TopicsError
@@ -256,15 +258,33 @@ def grade(
         print_error(str(error))
         raise typer.Exit(2) from None
     except OSError as error:
-        print_error(f"No se pudo leer o escribir un archivo: {error.strerror or error}.")
+        print_error(
+            f"No se pudo leer o escribir un archivo: {_reason(error)}. Lo que ya se calificó está "
+            f"guardado: resuélvelo, repite la orden y sigue donde quedó."
+        )
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         print_error(
             "Interrumpido. Lo calificado está guardado: repite la orden y sigue donde quedó."
         )
         raise typer.Exit(1) from None
-    if any(one.result.status != "graded" for one in graded):
+    if any(refused(works) for works in by_student(graded).values()):
         raise typer.Exit(1)
+
+
+def _reason(error: OSError) -> str:
+    """Dice en español por qué no se pudo usar un archivo."""
+    known = {
+        errno.ENOSPC: "el disco está lleno",
+        errno.EDQUOT: "se acabó tu cuota de disco",
+        errno.EROFS: "el disco es de solo lectura",
+        errno.EACCES: "no tienes permiso",
+        errno.EPERM: "no tienes permiso",
+        errno.EIO: "el disco falla",
+        errno.EMFILE: "hay demasiados archivos abiertos",
+    }
+    reason = known.get(error.errno) or error.strerror or str(error)
+    return f"{reason} ({error.filename})" if error.filename else reason
 
 
 def _ask_for_topics(error: object, command: list) -> None:
@@ -320,6 +340,7 @@ def _grade_and_publish(
             errors.print(WHAT_IS_LOST, style="bold yellow", markup=False, highlight=False)
         # Con varios temas se reconoce cada entrega; con uno, lo que no dice de cuál es, es de él.
         options["topic"] = printed["topics"][0] if len(printed["topics"]) == 1 else None
+        options["private"] = (str(submissions.resolve()),)
         graded = _grade_with_progress(entries, folder, errors, sandboxed=sandboxed, **options)
         with errors.status("Escribiendo notas e informes…"):
             published = publish(graded, folder.path, **printed)
@@ -347,14 +368,17 @@ def _grade_with_progress(
 
 def _print_summary(graded: list, published: object) -> None:
     """Resume la clase. Nada de lo que escribió un estudiante llega entero a la terminal."""
+    from course_lib.grading.classroom.collection import by_student, set_aside
     from course_lib.grading.wire import clean
 
     console = Console()
     console.print(_class_table(graded))
+    course = [one for works in by_student(graded).values() for one in set_aside(works)]
     for one in graded:
         who, source = clean(one.entry.student, 60), clean(one.entry.source, 80)
         who = who if source == who else f"{who} ({source})"
-        told = [] if one.result.status == "graded" else [f"❌ {who}: {one.result.message}"]
+        mark = "" if one.result.status == "graded" else "➖" if one in course else "❌"
+        told = [f"{mark} {who}: {one.result.message}"] if mark else []
         for text in (*told, *(f"⚠️ {who}: {note}" for note in one.result.notes)):
             console.print(clean(text, 500), markup=False, highlight=False, soft_wrap=True)
     if published.topics:

@@ -280,7 +280,7 @@ def left_pad(
 
     Devuelve:
         El par (tokens, `[batch, t]`; cuántas columnas de relleno lleva cada fila, `[batch]`). El
-        segundo es el `padding` de `PaLM.empty_cache`.
+        segundo es el `padding` de `PaLM.start`.
 
     Errores:
         ValueError: si no hay indicaciones, o alguna está vacía o no es una lista de enteros.

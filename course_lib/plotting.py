@@ -537,9 +537,30 @@ def plot_points(
     return fig
 
 
+def format_number(value: int | float, decimals: int = 0) -> str:
+    """Escribe un número como el curso: punto decimal y, entre millares, un espacio fino.
+
+    Los de cuatro cifras no se separan: 2048, 12 345, 1.5. El espacio (U+202F) no parte el renglón.
+
+    Argumentos:
+        value: un número.
+        decimals: cuántos decimales se escriben.
+
+    Errores:
+        ValueError: si `decimals` es negativo.
+
+    Fuente: Real Academia Española (2010), *Ortografía de la lengua española*, cap. VIII.
+    """
+    if decimals < 0:
+        raise ValueError(f"Se esperaba `decimals` de 0 o más y llegó {decimals}.")
+    text = f"{value:.{decimals}f}"
+    whole = text.lstrip("-").split(".")[0]
+    return text if len(whole) < 5 else f"{value:,.{decimals}f}".replace(",", "\u202f")
+
+
 def _plain_numbers(axis: Axis) -> None:
     """Escribe 1000 y no 10³: el exponente sería ilegible en un teléfono."""
-    axis.set_major_formatter(lambda x, _: f"{x:g}")
+    axis.set_major_formatter(lambda x, _: f"{x:g}" if abs(x) < 10_000 else format_number(x))
     axis.set_minor_formatter(NullFormatter())
 
 

@@ -8,6 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from course_lib.decoding import beam, greedy
+from course_lib.fast.writers import writer
 from course_lib.models.transformer import Transformer
 from course_lib.tokenization import ByteBPE
 from course_lib.training.batches import pad
@@ -92,16 +93,16 @@ class Translator:
             raise ValueError("texts: se esperaban varios textos y llegó uno; pásalo en una lista.")
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         limits = {"end_id": self.model.config.end_id, "max_new_tokens": max_new_tokens}
-        found = {}
+        fastest, found = writer(self.model), {}
         for start in range(0, len(order), BATCH):
             chosen = order[start : start + BATCH]
             source = self.sources(texts[i] for i in chosen)
-            begin = self.prompt(len(chosen)), self.model.start(source)
+            begin = self.prompt(len(chosen)), fastest.start(source)
             if beam_size == 1:
-                ids = greedy(self.model.step, *begin, **limits).token_ids.tolist()
+                ids = greedy(fastest.step, *begin, **limits).token_ids.tolist()
             else:
                 shape = {"beam_size": beam_size, "length_penalty": length_penalty}
-                ids = [h[0].token_ids for h in beam(self.model.step, *begin, **shape, **limits)]
+                ids = [h[0].token_ids for h in beam(fastest.step, *begin, **shape, **limits)]
             found |= zip(chosen, map(self.tokenizer.decode, ids), strict=True)
         return [found[i] for i in range(len(texts))]
 

@@ -1,11 +1,14 @@
 """La casa en orden: quién importa a quién, estilo y un paquete que se importa sin hacer nada."""
 
+import importlib
+import pkgutil
 import re
 import subprocess
 import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from packaging.requirements import Requirement
@@ -31,10 +34,57 @@ def test_static_checks(command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_importing_the_package_loads_neither_torch_nor_anything_else():
-    code = "import sys; old = set(sys.modules); import course_lib; print(*set(sys.modules) - old)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.split() == ["course_lib"]
+OFFERING = (
+    "",
+    ".fast",
+    ".layers",
+    ".models",
+    ".pretrained",
+    ".primitives",
+    ".tokenization",
+    ".training",
+)
+
+
+def python(code):
+    """Lo que escribe ese código, en un proceso nuevo."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_importing_a_package_loads_neither_torch_nor_anything_else():
+    packages = [f"course_lib{name}" for name in OFFERING]
+    code = f"import sys; old = set(sys.modules); import {', '.join(packages)}"
+    loaded = set(python(f"{code}; print(*set(sys.modules) - old)"))
+    ours = {name for name in loaded if name.split(".")[0] not in sys.stdlib_module_names}
+    assert ours == {*packages, "course_lib._lazy"}
+
+
+@pytest.mark.parametrize("name", OFFERING)
+def test_a_package_offers_its_names(name):
+    """Lo ofrecido existe, cada nombre está en un solo lugar y gana al módulo que se llame igual."""
+    package = importlib.import_module(f"course_lib{name}")
+    for module in pkgutil.iter_modules(package.__path__):
+        if name and not module.name.startswith("_"):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+    for each in package.__all__:
+        assert not isinstance(getattr(package, each), ModuleType), f"{each} es un módulo"
+        assert each in dir(package)
+    with pytest.raises(AttributeError, match="no_existe"):
+        _ = package.no_existe
+
+
+def test_the_names_are_those_people_write():
+    import course_lib
+    from course_lib import check
+    from course_lib.models import PaLM
+    from course_lib.primitives import attention
+    from course_lib.primitives.attention import attention as from_its_module
+
+    assert attention is from_its_module and callable(check) and PaLM.__name__ == "PaLM"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert course_lib.__version__ == project["version"]
 
 
 def test_requirements_satisfy_the_package():
@@ -56,7 +106,16 @@ def test_the_documents_link_to_what_exists():
             assert (ROOT / target).exists(), f"{document} enlaza {target}, que no existe"
 
 
-PUBLIC = ("primitives", "layers", "models", "training", "tokenization", "data", "pretrained")
+PUBLIC = (
+    "primitives",
+    "layers",
+    "models",
+    "fast",
+    "training",
+    "tokenization",
+    "data",
+    "pretrained",
+)
 
 
 def test_the_page_of_the_library_lists_every_module():

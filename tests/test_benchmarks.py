@@ -84,7 +84,7 @@ def test_the_ratio_is_against_the_reference_and_the_limit_is_a_floor(package, mo
     measure = package("_measure")
     times = {"rápido": [0.02, 0.02, 0.03], "lento": [0.06, 0.05, 0.06]}
     monkeypatch.setattr(measure, "limits", lambda device: (1e9, 1e9))
-    monkeypatch.setattr(measure, "alternate", lambda jobs, device: times)
+    monkeypatch.setattr(measure, "alternate", lambda jobs, device, **turns: times)
     found = measure.compare(
         lambda device: dict.fromkeys(times, lambda: torch.ones(1)),
         device="cpu",
@@ -112,7 +112,7 @@ def test_fused_attention_never_holds_the_weights(package):
         measure.in_fresh_process(
             measure.memory_of, module.build.__module__, "build", (2048, False), way, "cpu"
         )
-        for way in ("fundida", "escrita")
+        for way in ("núcleo fusionado", "fórmula explícita")
     )
     one_matrix = module.HEADS * 2048 * 2048 * 4 / 2**20
     assert fused < one_matrix / 8 < one_matrix < written

@@ -1,6 +1,8 @@
 """El comando `course`: qué dice y con qué código termina (0, hecho; 1, un fallo; 2, mal uso)."""
 
+import errno
 import json
+import os
 import re
 import shlex
 import sys
@@ -382,3 +384,24 @@ def test_doctor_fails_without_a_required_package(monkeypatch):
     assert result.exit_code == 1
     assert "Falta lo indispensable: torch." in result.stderr
     assert "pip install -r requirements.txt" in result.output
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOSPC, "el disco está lleno"),
+        (errno.EROFS, "solo lectura"),
+        (errno.EACCES, "permiso"),
+    ],
+)
+def test_what_happens_to_the_disk_is_said_in_spanish_with_what_was_kept(
+    number, said, tmp_path, monkeypatch
+):
+    def fails(*arguments, **options):
+        raise OSError(number, os.strerror(number), "notas.csv")
+
+    monkeypatch.setattr("course_lib.cli._require_usable", fails)
+    result = CliRunner().invoke(app, ["grade", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 1
+    told = " ".join(result.output.split())
+    assert said in told and "notas.csv" in told and "está guardado" in told

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from torch.utils.flop_counter import FlopCounterMode
 
+from course_lib import fast
 from course_lib.decoding import (
     _draw,
     beam,
@@ -703,12 +704,12 @@ def test_the_writing_has_the_probability_the_model_gives_it():
 
 
 def test_with_a_cache_only_attention_grows():
-    """El contador de PyTorch no ve la atención fundida de la CPU: cuenta todo lo demás."""
+    """El contador de PyTorch no ve la atención fusionada de la CPU: cuenta todo lo demás."""
     model, source, start = translator()
-    cached, plain = [], []
+    writer, cached, plain = fast.writer(model), [], []
     with torch.no_grad():
-        state = model.start(source)
-    greedy(counting(model.step, cached), start, state, end_id=None, max_new_tokens=10)
+        state = writer.start(source)
+    greedy(counting(writer.step, cached), start, state, end_id=None, max_new_tokens=10)
     step, prompt, state = without(model, source, start)
     greedy(counting(step, plain), prompt, state, end_id=None, max_new_tokens=10)
     assert len(set(cached)) == 1

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from course_lib import fast
 from course_lib.decoding import beam, greedy, left_pad, sample, stream, without_cache
 from course_lib.models.palm import PaLM, PaLMConfig
 
@@ -57,7 +58,7 @@ def test_the_cache_writes_what_rereading_everything_would(palm, method):
     prompt = torch.tensor([[1, 2, 3], [4, 4, 4], [7, 0, 5], [2, 6, 2]])
     step, state = without_cache(lambda token_ids: palm(token_ids)[0])
     expected = written(METHODS[method](step, prompt, state))
-    for cache in (None, palm.empty_cache(4, capacity=5)):
+    for cache in (None, fast.reserve(palm, 4, 5)):
         tokens, log_p = written(METHODS[method](palm.step, prompt, cache))
         assert tokens == expected[0]
         assert_close(log_p, expected[1])
@@ -66,7 +67,7 @@ def test_the_cache_writes_what_rereading_everything_would(palm, method):
 @pytest.mark.parametrize("method", ["voraz", "haz"])
 def test_prompts_of_different_lengths_are_written_as_if_alone(palm, method):
     token_ids, padding = left_pad(PROMPTS)
-    cache = palm.empty_cache(len(PROMPTS), padding=padding)
+    cache = palm.start(padding)
     tokens, log_p = written(METHODS[method](palm.step, token_ids, cache))
     alone = [written(METHODS[method](palm.step, torch.tensor([p]), None)) for p in PROMPTS]
     for row, ((theirs, _),) in enumerate(zip(alone, strict=True)):
@@ -78,7 +79,7 @@ def test_prompts_of_different_lengths_are_written_as_if_alone(palm, method):
 def test_what_is_drawn_in_a_row_does_not_depend_on_the_padding(palm):
     def draw(prompts):
         token_ids, padding = left_pad(prompts)
-        cache = palm.empty_cache(len(prompts), padding=padding)
+        cache = palm.start(padding)
         return METHODS["muestreo"](palm.step, token_ids, cache).token_ids[-1]
 
     longer = [PROMPTS[0], PROMPTS[1], PROMPTS[3]]
@@ -95,7 +96,7 @@ def test_a_stream_gives_the_same_tokens_one_by_one(palm, method):
     token_ids, padding = left_pad(PROMPTS)
 
     def state():
-        return palm.empty_cache(len(PROMPTS), padding=padding)
+        return palm.start(padding)
 
     options = STREAMS[method] | REQUEST
     whole = METHODS[method](palm.step, token_ids, state()).token_ids

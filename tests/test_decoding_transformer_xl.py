@@ -6,6 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from course_lib.decoding import beam, greedy, sample, without_cache
+from course_lib.fast.frozen_memory import frozen
 from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
 
 VOCAB, END = 9, 8
@@ -59,8 +60,8 @@ def write(method, step, state, end_id=END):
 def test_with_enough_memory_it_writes_what_rereading_everything_would(variant, method):
     model = make(**VARIANTS[variant])
     tokens, log_p = write(method, *without_cache(lambda ids: model(ids)[0]))
-    for name, state in {"estados": None, "congelada": model.frozen_memory()}.items():
-        found, found_log_p = write(method, model.step, state)
+    for name, reader in {"estados": model, "congelada": frozen(model)}.items():
+        found, found_log_p = write(method, reader.step, None)
         assert found == tokens, f"{name}: otra continuación"
         assert_close(found_log_p, log_p.to(found_log_p), rtol=0, atol=1e-10, msg=name)
 
@@ -77,7 +78,7 @@ def test_rows_end_at_different_times():
 def test_with_a_short_memory_both_kinds_forget_the_same(variant, method):
     model, whole = make(SHORT, **VARIANTS[variant]), make(LONG, **VARIANTS[variant])
     tokens, log_p = write(method, model.step, None, end_id=None)
-    found, found_log_p = write(method, model.step, model.frozen_memory(), end_id=None)
+    found, found_log_p = write(method, frozen(model).step, None, end_id=None)
     assert found == tokens
     assert_close(found_log_p, log_p, rtol=0, atol=1e-10)
     remembering, _ = write(method, whole.step, None, end_id=None)
@@ -86,10 +87,9 @@ def test_with_a_short_memory_both_kinds_forget_the_same(variant, method):
 
 @pytest.mark.parametrize("memory", ["estados", "congelada"])
 def test_several_continuations_leave_from_one_state(memory):
-    model = make()
+    model = frozen(make()) if memory == "congelada" else make()
     with torch.no_grad():
-        start = model.frozen_memory() if memory == "congelada" else None
-        _, state = model.step(PROMPT[:, :-1], start)
+        _, state = model.step(PROMPT[:, :-1])
     last, options = PROMPT[:, -1:], {"end_id": END, "max_new_tokens": 12}
     first = greedy(model.step, last, state, **options)
     beam(model.step, last, state, beam_size=3, **options)
@@ -103,9 +103,9 @@ def test_several_continuations_leave_from_one_state(memory):
 @pytest.mark.parametrize("memory", ["estados", "congelada"])
 def test_how_the_prompt_is_read_does_not_matter(memory, pieces):
     model = make(SHORT, same_length=True)
+    reader, state = frozen(model) if memory == "congelada" else model, None
     with torch.no_grad():
-        state = model.frozen_memory() if memory == "congelada" else None
         for piece in PROMPT.split(list(pieces), 1):
-            logits, state = model.step(piece, state)
+            logits, state = reader.step(piece, state)
         whole, _ = model(PROMPT)
     assert_close(logits[:, -1], whole[:, -1], rtol=0, atol=1e-10)

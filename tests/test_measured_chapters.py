@@ -99,3 +99,11 @@ def test_an_interrupted_measurement_goes_on_where_it_was(monkeypatch, tmp_path, 
     assert len(kept) == 1, f"queda solo lo de las otras celdas; están {kept}"
     chapter.run_seeds("palm", "cpu", "scores")
     assert ran[6:] == [0, 1, 2], "terminada, la siguiente mide de nuevo"
+
+
+def test_a_chapter_can_stop_before_it_trains(monkeypatch, chapter):
+    cells = ["batches = SEED + 1", "raise KeyboardInterrupt('aquí entrena')"]
+    monkeypatch.setattr(chapter, "measured_cells", lambda topic: cells)
+    assert chapter.run_chapter("bert", 4, until="batches")["batches"] == 5
+    with pytest.raises(KeyboardInterrupt):
+        chapter.run_chapter("bert", 4)

@@ -17,6 +17,7 @@ from course_lib import plotting
 from course_lib.plotting import (
     COLORS,
     ThemedFigure,
+    format_number,
     plot_attention,
     plot_bars,
     plot_curves,
@@ -310,6 +311,21 @@ def test_history_draws_the_smoothed_loss_by_step():
     assert line.get_xdata().tolist() == [1, 2] and line.get_ydata().tolist() == [3.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    "value, decimals, text",
+    [
+        (12345, 0, "12\u202f345"),
+        (63_082_496, 0, "63\u202f082\u202f496"),
+        (2048, 0, "2048"),
+        (-12345.678, 1, "-12\u202f345.7"),
+        (9999.96, 1, "10\u202f000.0"),
+        (0.5, 2, "0.50"),
+    ],
+)
+def test_thousands_are_told_from_decimals(value, decimals, text):
+    assert format_number(value, decimals) == text
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int64])
 def test_tensors_of_any_kind_are_drawn(dtype):
     A = torch.eye(2, dtype=dtype, requires_grad=dtype.is_floating_point)
@@ -345,6 +361,7 @@ def test_the_style_of_the_caller_is_left_as_it_was():
         (lambda: plot_points({"g": weights(3, 3)}, alt="a"), r"\[n, 2\]"),
         (lambda: plot_points({"g": weights(3, 2)}, alt="a", names={"g": ["uno"]}), "3 rótulos"),
         (lambda: plot_points({str(i): weights(1, 2) for i in range(8)}, alt="a"), "7 grupos"),
+        (lambda: format_number(1, -1), "decimals"),
     ],
 )
 def test_misuse_is_explained(call, words):

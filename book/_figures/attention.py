@@ -22,10 +22,10 @@ def seq2seq_bottleneck() -> Figure:
         "seq2seq_bottleneck",
         title="El cuello de botella de un codificador-decodificador",
         desc="El codificador lee cuatro palabras y produce un estado por palabra. Solo el último "
-        "llega al decodificador, como un único vector c; los otros tres se descartan.",
+        "llega al decodificador, como un único vector; los otros tres se descartan.",
         height=490,
     )
-    centers = (62, 182, 302, 422)
+    centers = (52, 170, 288, 406)
     fig.frame(4, 4, 472, 230)
     fig.text(18, 24, "Codificador", anchor="start", bold=True)
     states = _recurrent_row(fig, centers, 68)
@@ -34,15 +34,15 @@ def seq2seq_bottleneck() -> Figure:
         role = "input" if index == 3 else "hidden"
         column = fig.column(cx, 124, role, count=4, cell=(32, 17))
         fig.arrow(box.s, column.n)
-        fig.text(cx + 22, column.cy, f"$h_{index + 1}$", anchor="start")
-    fig.line((46, 199), (46, 204), (318, 204), (318, 199), width=1)
-    fig.text(182, 218, "se descartan", size=fig.small)
+        fig.text(cx + 20, column.cy, f"$h^{{'Enc'}}_{index + 1}$", anchor="start")
+    fig.line((36, 199), (36, 204), (304, 204), (304, 199), width=1)
+    fig.text(170, 218, "se descartan", size=fig.small)
     context = fig.column(254, 256, "input", count=4, cell=(32, 17))
-    fig.arrow((422, 192), (422, context.cy), context.e)
+    fig.arrow((406, 192), (406, context.cy), context.e)
     fig.text(
         214,
         context.cy,
-        "un solo vector $c$,\ndel mismo tamaño para\n4 palabras o para 400",
+        "un solo vector,\ndel mismo tamaño para\n4 palabras o para 400",
         size=fig.small,
         anchor="end",
     )
@@ -74,7 +74,7 @@ def attention_step() -> Figure:
         title="Un paso de atención: puntuar, normalizar, mezclar",
         desc="La consulta del decodificador se compara con los tres estados del codificador; las "
         "puntuaciones "
-        f"{', '.join(decimal(value, 1) for value in scores)} pasan por softmax y dan los pesos "
+        f"{', '.join(decimal(value, 1) for value in scores)} pasan por el softmax y dan los pesos "
         f"{', '.join(decimal(value) for value in weights)}, con los que se mezclan los estados.",
         height=624,
     )
@@ -82,13 +82,13 @@ def attention_step() -> Figure:
     fig.text(56, 18, "consulta")
     fig.text(56, 44, "$q$")
     asking = fig.column(56, 62, "query", query, digits=1, cell=cell)
-    first = fig.op(116, 170, 348, 38, "1 · puntuar: $s_i = q·h_i$")
+    first = fig.op(116, 170, 348, 38, "1 · puntuar: $s_i = q·h^{'Enc'}_i$")
     fig.arrow(asking.s, (56, first.cy), first.w_)
     second = fig.op(116, 272, 348, 38, "2 · normalizar con softmax")
-    third = fig.op(116, 426, 348, 38, "3 · mezclar: $c = Σ α_i h_i$")
+    third = fig.op(116, 426, 348, 38, "3 · mezclar: $h = Σ α_i h^{'Enc'}_i$")
     for index, cx in enumerate(centers):
         fig.text(cx, 18, words[index])
-        fig.text(cx, 44, f"$h_{index + 1}$")
+        fig.text(cx, 44, f"$h^{{'Enc'}}_{index + 1}$")
         state = fig.column(cx, 62, "input", states[index], digits=1, cell=cell)
         fig.arrow(state.s, (cx, first.y))
         score = fig.column(cx, 226, None, [scores[index]], digits=1, cell=cell)
@@ -101,13 +101,13 @@ def attention_step() -> Figure:
         # Tres decimales aquí: así la suma que hace quien lee redondea al contexto impreso.
         part = fig.column(cx, 514, "input", weights[index] * states[index], digits=3, cell=cell)
         fig.arrow((cx, third.bottom), (cx, 482))
-        fig.text(cx, 496, f"$α_{index + 1}h_{index + 1}$")
+        fig.text(cx, 496, f"$α_{index + 1}h^{{'Enc'}}_{index + 1}$")
         fig.text((56, *centers)[index] / 2 + cx / 2, part.cy, "=++"[index], size=fig.math)
     fig.text(102, 239, "$s_i$", anchor="end")
     fig.text(102, 372, "$α_i$", anchor="end")
     fig.line((128, 402), (452, 402), width=1)
     fig.column(56, 514, "output", weights @ states, cell=cell)
-    fig.text(56, 496, "$c$")
+    fig.text(56, 496, "$h$")
     fig.text(56, 608, "contexto")
     return fig
 
@@ -143,15 +143,17 @@ def linear_combination() -> Figure:
         size=fig.small,
     )
     fig.frame(4, 228, 472, 212)
-    fig.text(18, 250, "Capa: $h = W x$", anchor="start", bold=True)
-    matrix = fig.grid(72, 300, 3, 3, None, values=layer, digits=1, heavy=True, cell=(50, 25))
+    fig.text(18, 250, "Capa: $h = x W$", anchor="start", bold=True)
+    cell = (42, 25)
+    matrix = fig.grid(177, 300, 3, 3, None, values=layer, digits=1, heavy=True, cell=cell)
     fig.text(matrix.cx, 284, "$W$")
-    fig.text(243, matrix.cy, "·", size=26)
-    given = fig.column(287, 300, "input", inputs[0], digits=1)
-    fig.text(given.cx, 284, "$x$")
-    fig.text(337, matrix.cy, "=", size=fig.math)
-    out = fig.column(387, 300, "output", layer @ inputs[0], digits=1)
-    fig.text(out.cx, 284, "$h$")
+    product = inputs[:1] @ layer
+    sides = ((21, "input", inputs[:1], "x"), (333, "output", product, "h"))
+    for left, role, values, letter in sides:
+        row = fig.grid(left, 325, 1, 3, role, values=values, digits=1, cell=cell)
+        fig.text(row.cx, 309, f"${letter}$")
+    fig.text(162, matrix.cy, "·", size=26)
+    fig.text(318, matrix.cy, "=", size=fig.math)
     fig.text(
         240,
         408,

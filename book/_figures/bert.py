@@ -72,9 +72,9 @@ def bert_tasks() -> Figure:
     fig = Figure(
         "bert_tasks",
         title="Las dos tareas del preentrenamiento",
-        desc="Dos frases con dos huecos entran en BERT, que da un vector por token. De los de "
+        desc="Dos oraciones con dos huecos entran en BERT, que da un vector por token. De los de "
         "los huecos sale qué palabra había: «la» y «cebolla». Del vector de [CLS] sale si la "
-        "segunda frase sigue a la primera.",
+        "segunda oración sigue a la primera.",
         height=470,
     )
     tokens = ("[CLS]", "pica", "[MASK]", "cebolla", "[SEP]", "dora", "la", "[MASK]", "[SEP]")
@@ -108,22 +108,22 @@ def bert_masks() -> Figure:
     fig = Figure(
         "bert_masks",
         title="Qué ve el hueco: máscara causal contra las dos direcciones",
-        desc="Dos cuadrículas de cuatro por cuatro, con la frase «añade la hueco picada». Con "
+        desc="Dos cuadrículas de cuatro por cuatro, con la oración «añade la hueco picada». Con "
         "máscara causal, la fila del hueco ve «añade», «la» y a sí misma; «picada» está rayada. En "
         "BERT no hay nada rayado: ve también «picada», que dice el género.",
         height=284,
     )
-    for x, title, causal in ((84, "causal", True), (312, "BERT", False)):
+    for x, title, causal in ((74, "causal", True), (278, "BERT", False)):
         hidden = [[causal and j > i for j in range(4)] for i in range(4)]
         shade = [[0.95 if i == 2 else 0.25] * 4 for i in range(4)]
-        box = fig.grid(x, 76, 4, 4, "weight", cell=(37, 34), hidden=hidden, shade=shade)
+        box = fig.grid(x, 76, 4, 4, "weight", cell=(48, 34), hidden=hidden, shade=shade)
         fig.text(box.cx, 16, title, bold=True)
         for j, word in enumerate(words):
-            fig.text(x + 37 * (j + 0.5), 44 if j % 2 else 62, word, size=fig.small)
+            fig.text(x + 48 * (j + 0.5), 58, word, size=fig.small)
             if causal:
                 fig.text(x - 8, 76 + 34 * (j + 0.5), word, anchor="end", size=fig.small)
-    fig.text(158, 234, "el hueco ve\n«añade la»", size=fig.small)
-    fig.text(386, 234, "el hueco ve también\n«picada»", size=fig.small)
+    fig.text(170, 234, "el hueco ve\n«añade la»", size=fig.small)
+    fig.text(374, 234, "el hueco ve también\n«picada»", size=fig.small)
     return fig
 
 

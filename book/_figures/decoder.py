@@ -20,7 +20,7 @@ LOGITS = np.array([0.0, -1, 4, 3, 1])
 def decoder_layer() -> Figure:
     fig = Figure(
         "decoder_layer",
-        title="Una capa del decodificador, repetida N veces",
+        title="Un bloque del decodificador, repetido N veces",
         desc="Entran los vectores de lo ya escrito. La autoatención con máscara mira hacia atrás; "
         "la atención cruzada pregunta al codificador, que da claves y valores; la red por posición "
         "transforma cada palabra. Después de cada una se suma lo que entró y se normaliza.",
@@ -100,7 +100,7 @@ def decoder_output() -> Figure:
         "decoder_output",
         title="De la última fila de la pila a una palabra",
         desc="El vector de la última posición se multiplica por la tabla de incrustaciones y da "
-        "una puntuación por palabra; el logaritmo de la softmax las vuelve logaritmos de "
+        "una puntuación por palabra; el logaritmo del softmax las vuelve logaritmos de "
         "probabilidades; se toma el índice del máximo, y con él, la palabra.",
         height=600,
     )
@@ -110,7 +110,7 @@ def decoder_output() -> Figure:
     linear = fig.op(56, 124, 380, 40, "1 · puntuar: $y E^T$", role="output", heavy=True)
     fig.arrow(stack.s, (stack.cx, linear.y))
     rows = (
-        (linear, LOGITS, 1, "logits", "2 · logaritmo de la softmax"),
+        (linear, LOGITS, 1, "logits", "2 · logaritmo del softmax"),
         (None, log_probabilities, 2, "log p", "3 · índice del máximo"),
     )
     above, top = linear, 210
@@ -151,8 +151,8 @@ def decoder_train_generate() -> Figure:
     fig = Figure(
         "decoder_train_generate",
         title="Entrenar: todas las posiciones a la vez. Generar: de una en una",
-        desc="Arriba, al entrenar, la frase correcta desplazada un lugar entra entera y de cada "
-        "posición sale la predicción de la palabra siguiente, en una sola pasada. Abajo, al "
+        desc="Arriba, al entrenar, la oración correcta, desplazada una posición, entra entera y de "
+        "cada posición sale la predicción de la palabra siguiente, en una sola pasada. Abajo, al "
         "generar, tres pasadas: cada una añade la palabra que dio la anterior.",
         height=506,
     )

@@ -1,4 +1,4 @@
-"""Diagramas del capítulo del codificador: las cinco operaciones, las cabezas, la red y la capa."""
+"""Diagramas del capítulo del codificador: las cinco operaciones, las cabezas, red y bloque."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def encoder_feed_forward() -> Figure:
 def encoder_layer() -> Figure:
     fig = Figure(
         "encoder_layer",
-        title="Una capa del codificador, repetida N veces",
+        title="Un bloque del codificador, repetido N veces",
         desc="Entran tres vectores. La autoatención mezcla las palabras; su salida se suma a la "
         "entrada, que llega por la conexión residual, y se normaliza. La red por posición "
         "transforma cada palabra, y otra vez se suma y se normaliza. Salen tres vectores.",

@@ -6,8 +6,8 @@ from book._figures.kit import Box, Figure
 
 SPECIAL = 42  # ancho de «[CLS]» y «[SEP]»
 TASKS = (
-    ("Una frase", ("opinión",), "de $r$, en [CLS]:\nclases"),
-    ("Un par de frases", ("receta", "frase"), "de $r$, en [CLS]:\nclases"),
+    ("Una oración", ("opinión",), "de $r$, en [CLS]:\nclases"),
+    ("Un par de oraciones", ("receta", "oración"), "de $r$, en [CLS]:\nclases"),
     (
         "Cuatro opciones",
         ("receta", "opción"),
@@ -22,8 +22,8 @@ def bert_heads() -> Figure:
     fig = Figure(
         "bert_heads",
         title="Cinco tareas, un mismo tronco y cinco cabezas",
-        desc="Cinco filas que atraviesan el mismo BERT. Una frase: [CLS] opinión [SEP], todo del "
-        "segmento 0; la cabeza lee el resumen r. Un par: [CLS] receta [SEP] frase [SEP], con la "
+        desc="Cinco filas que atraviesan el mismo BERT. Una oración: [CLS] opinión [SEP], todo del "
+        "segmento 0; la cabeza lee el resumen r. Un par: [CLS] receta [SEP] oración [SEP], con la "
         "segunda en el segmento 1; la cabeza lee r. Cuatro opciones, una a una de receta y "
         "opción; cada r da una puntuación. Una pregunta y un texto: cada token del texto da una "
         "puntuación de comienzo y otra de fin. Una oración: cada token da una categoría.",

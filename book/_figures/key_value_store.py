@@ -116,30 +116,28 @@ def stacked_projections() -> Figure:
     fig = Figure(
         "stacked_projections",
         title="Tres proyecciones en un solo producto",
-        desc="Las matrices W_q, W_k y W_v se apilan en una matriz alta de 3d filas y d columnas. "
-        "Multiplicada por el vector x da un vector de 3d celdas, que se corta en q, k y v.",
-        height=346,
+        desc="Las matrices W_q, W_k y W_v, una al lado de otra, forman una matriz de d filas y 3d "
+        "columnas. La fila x por esa matriz da una fila de 3d celdas, que se corta en q, k y v.",
+        height=280,
     )
     roles = (("query", "q", "consulta"), ("key", "k", "clave"), ("value", "v", "valor"))
-    cell = (28, 26)
+    cell = (32, 28)
     blocks = [
-        fig.grid(86, 46 + 82 * i, 3, 3, role, cell=cell, heavy=True)
+        fig.grid(172 + 98 * i, 72, 3, 3, role, cell=cell, heavy=True)
         for i, (role, _, _) in enumerate(roles)
     ]
-    stack = Box(blocks[0].x, blocks[0].y, blocks[0].w, blocks[2].bottom - blocks[0].y)
-    fig.wide_axis(stack, "d")
-    fig.tall_axis(stack, "3d", gap=46)
-    for block, (_, letter, _) in zip(blocks, roles, strict=True):
-        fig.text(block.x - 8, block.cy, f"$W_{letter}$", anchor="end")
-    fig.text(196, stack.cy, "·", size=26)
-    given = fig.column(236, stack.cy - 39, "input", count=3, cell=(34, 26))
-    fig.text(given.cx, given.bottom + 20, "$x$")
-    fig.text(282, stack.cy, "=", size=fig.math)
+    whole = Box(blocks[0].x, blocks[0].y, blocks[2].right - blocks[0].x, blocks[0].h)
+    fig.wide_axis(whole, "3d", gap=40)
+    fig.tall_axis(whole, "d")
+    fig.text(128, whole.cy, "·", size=26)
+    given = fig.grid(14, whole.cy - 14, 1, 3, "input", cell=cell)
+    fig.text(given.cx, given.y - 16, "$x$")
+    fig.text(128, 204, "=", size=fig.math)
     for block, (role, letter, word) in zip(blocks, roles, strict=True):
-        part = fig.column(326, block.y, role, count=3, cell=(34, 26))
-        fig.tall_axis(part, letter, side="e")
-        fig.text(384, part.cy, word, anchor="start")
-    fig.text(240, 322, "un producto en lugar de tres", size=fig.small)
+        fig.text(block.cx, block.y - 16, f"$W_{letter}$")
+        part = fig.grid(block.x, 190, 1, 3, role, cell=cell)
+        fig.text(part.cx, part.bottom + 18, f"{word} ${letter}$")
+    fig.text(240, 264, "un producto en lugar de tres", size=fig.small)
     return fig
 
 
@@ -181,7 +179,7 @@ def heads_and_output() -> Figure:
     fig.text(232, whole.cy, "·", size=26)
     w = fig.grid(262, 400, 6, 2, None, cell=side, heavy=True)
     fig.tall_axis(w, "hd", side="e")
-    fig.text(w.cx, w.bottom + 16, "$W_h^T$")
+    fig.text(w.cx, w.bottom + 16, "$W_h$")
     fig.text(364, whole.cy, "=", size=fig.math)
     out = fig.grid(396, 436, 3, 2, "output", cell=side)
     fig.wide_axis(out, "d")

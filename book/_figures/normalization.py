@@ -15,22 +15,22 @@ DIRECT = 4.0  # grosor del camino directo, el que importa en estos dibujos
 def norm_placements() -> Figure:
     fig = Figure(
         "norm_placements",
-        title="Tres lugares para la norma: post, pre y sándwich",
+        title="Tres lugares para la normalización: post, pre y sándwich",
         desc="Tres columnas. En post, la entrada se suma a la salida de la subcapa y la suma se "
-        "normaliza: el camino directo atraviesa la norma. En pre, la norma va antes de la subcapa, "
+        "normaliza: el camino directo atraviesa la normalización. En pre, va antes de la subcapa, "
         "y en sándwich, antes y después: el camino directo llega intacto a la salida.",
         height=452,
     )
     columns = (
-        (80, "post", ("Subcapa $f$", "+", "Norma")),
-        (240, "pre", ("Norma", "Subcapa $f$", "+")),
-        (400, "sándwich", ("Norma", "Subcapa $f$", "Norma′", "+")),
+        (80, "post", ("Subcapa $f$", "+", "Normalización")),
+        (240, "pre", ("Normalización", "Subcapa $f$", "+")),
+        (400, "sándwich", ("Normalización", "Subcapa $f$", "Normalización′", "+")),
     )
     for cx, name, parts in columns:
         fig.text(cx, 16, name, bold=True)
         _column(fig, cx + 14, parts)
     notes = (
-        "la norma corta el\ncamino directo",
+        "normalizar corta el\ncamino directo",
         "el camino directo\nllega intacto",
         "intacto, y con la\nrama acotada",
     )
@@ -56,10 +56,10 @@ def _column(fig: Figure, cx: float, parts: tuple[str, ...]) -> None:
         else:
             kind = "attention" if part.startswith("Sub") else "norm"
             height = 44 if kind == "attention" else 34
-            piece = fig.block(cx, top, part, kind, w=104, h=height, size=fig.small)
+            piece = fig.block(cx, top, part, kind, w=118, h=height, size=fig.small)
             step = height + 22
         fig.arrow(above, piece.n, width=DIRECT if joined else 1.5)
-        joined = part == "+"  # en post, la norma que sigue a la suma corta el camino
+        joined = part == "+"  # en post, normalizar la suma corta el camino
         above, top = piece.s, top + step
     y = fig.column(cx, 360, "output", count=2, cell=(34, 17))
     fig.arrow(above, y.n, width=DIRECT if joined else 1.5)
@@ -79,7 +79,7 @@ def norm_axes() -> Figure:
         "por lotes trata cada columna, una coordenada de todas las palabras.",
         height=410,
     )
-    cell = (46, 28)
+    cell = (54, 28)
     x = fig.tokens(152, 34, WORDS, 4, "input", values=INPUTS, digits=0, cell=cell)
     fig.text(x.cx, 16, "$X$: una fila por palabra", size=fig.small)
     pairs = (
@@ -94,7 +94,7 @@ def norm_axes() -> Figure:
             (cx, 146),
             op.n,
         )
-        grid = fig.grid(cx - 92, 262, 3, 4, "output", values=values, cell=cell)
+        grid = fig.grid(cx - 108, 262, 3, 4, "output", values=values, cell=cell)
         fig.arrow(op.s, grid.n)
         _outline(fig, grid, rows)
         note = (

@@ -13,22 +13,23 @@ def palm_whole() -> Figure:
     fig = Figure(
         "palm_whole",
         title="PaLM entero, de los tokens a las probabilidades",
-        desc="Los tokens consultan la tabla E y atraviesan L bloques en paralelo, de abajo arriba. "
-        "Cada bloque tiene una norma, atención multiconsulta con giros y una red SwiGLU, y suma "
-        "todo a su entrada. Al final, una norma y otra vez la tabla E, entre la raíz de d.",
+        desc="Los tokens consultan la tabla E y atraviesan L bloques en paralelo, de abajo "
+        "arriba. Cada bloque tiene una normalización, atención multiconsulta con giros y una red "
+        "SwiGLU, y suma todo a su entrada. Al final, una normalización y otra vez la tabla E, "
+        "entre la raíz de d.",
         height=566,
     )
     cx = 250.0
     fig.text(cx, 16, "probabilidad del token siguiente", size=fig.small)
     out = fig.block(cx, 62, "$E^T / √d$ (5)", "embedding", w=150)
-    norm = fig.block(cx, 128, "Norma", "norm", w=150, h=32, size=fig.small)
+    norm = fig.block(cx, 128, "Normalización", "norm", w=150, h=32, size=fig.small)
     panel = fig.frame(64, 184, 372, 244)
     plus = fig.disc(cx, 214, "+", 13)
     left = fig.block(
         cx - 86, 262, "Atención\nmulticonsulta (3)\ncon giros (2)", "attention", w=150, h=78
     )
     right = fig.block(cx + 86, 262, "SwiGLU (1)", "feed_forward", w=150, h=78)
-    inner = fig.block(cx, 382, "Norma", "norm", w=150, h=32, size=fig.small)
+    inner = fig.block(cx, 382, "Normalización", "norm", w=150, h=32, size=fig.small)
     table = fig.block(cx, 466, "tabla $E$ (5)", "embedding", w=150)
     fig.text(cx, 548, "tokens", size=fig.small)
     fig.arrow((cx, 538), table.s)
@@ -50,9 +51,10 @@ def palm_block() -> Figure:
     fig = Figure(
         "palm_block",
         title="El bloque en serie y el bloque en paralelo",
-        desc="A la izquierda, en serie: norma, atención y suma; después, otra norma, SwiGLU y otra "
-        "suma. A la derecha, en paralelo: una sola norma, de la que leen a la vez la atención y "
-        "SwiGLU; las dos salidas se suman a la entrada de una vez.",
+        desc="A la izquierda, en serie: normalización, atención y suma; después, otra "
+        "normalización, SwiGLU y otra suma. A la derecha, en paralelo: una sola normalización, de "
+        "la que leen a la vez la atención y SwiGLU; las dos salidas se suman a la entrada de una "
+        "vez.",
         height=500,
     )
     fig.text(112, 16, "en serie", bold=True)
@@ -60,7 +62,7 @@ def palm_block() -> Figure:
     _serial(fig, 124)
     _parallel(fig, 352)
     fig.text(112, 484, "cuatro pasos, uno tras otro", size=fig.small)
-    fig.text(352, 484, "dos pasos: la norma, y las dos", size=fig.small)
+    fig.text(352, 484, "dos pasos: normalizar, y las dos", size=fig.small)
     return fig
 
 
@@ -88,7 +90,7 @@ def palm_clocks() -> Figure:
         "palm_clocks",
         title="Dos giros, una diferencia",
         desc="Una consulta y una clave como agujas de reloj. En las posiciones 1 y 3, y en las 5 y "
-        "7, cada aguja gira según su lugar; el ángulo entre las dos es el mismo, porque la "
+        "7, cada aguja gira según su posición; el ángulo entre las dos es el mismo, porque la "
         "distancia es la misma. En las posiciones 1 y 6 el ángulo es otro.",
         height=434,
     )
@@ -154,8 +156,8 @@ def _serial(fig: Figure, cx: float) -> None:
     fig.text(x.right + 10, x.cy, "$x$", anchor="start")
     above, top, fork = x.s, 92.0, 78.0
     for name, kind in (("Atención", "attention"), ("SwiGLU", "feed_forward")):
-        norm = fig.block(cx, top, "Norma", "norm", w=104, h=30, size=fig.small)
-        part = fig.block(cx, norm.bottom + 22, name, kind, w=104, h=40, size=fig.small)
+        norm = fig.block(cx, top, "Normalización", "norm", w=118, h=30, size=fig.small)
+        part = fig.block(cx, norm.bottom + 22, name, kind, w=118, h=40, size=fig.small)
         plus = fig.disc(cx, part.bottom + 32, "+", 13)
         fig.arrow(above, norm.n)
         fig.flow(norm, part, plus)
@@ -170,7 +172,7 @@ def _serial(fig: Figure, cx: float) -> None:
 def _parallel(fig: Figure, cx: float) -> None:
     x = fig.column(cx, 34, "input", count=2, cell=(34, 15))
     fig.text(x.right + 10, x.cy, "$x$", anchor="start")
-    norm = fig.block(cx, 116, "Norma", "norm", w=104, h=30, size=fig.small)
+    norm = fig.block(cx, 116, "Normalización", "norm", w=118, h=30, size=fig.small)
     left = fig.block(cx - 56, 214, "Atención", "attention", w=104, h=64, size=fig.small)
     right = fig.block(cx + 56, 214, "SwiGLU", "feed_forward", w=104, h=64, size=fig.small)
     plus = fig.disc(cx, 356, "+", 13)
@@ -205,9 +207,14 @@ def _heads(fig: Figure, top: float, name: str, option: str, pairs: int) -> None:
 def _clock(fig: Figure, cx: float, cy: float, hands: dict[str, int], label: str) -> Box:
     radius = 42.0
     disc = fig.disc(cx, cy, "", radius)
-    for role, position in hands.items():
-        # Como en un reloj: la aguja sale hacia arriba y gira hacia la derecha.
-        angle = TURN * position + (0 if role == "key" else pi / 4)
+    # Como en un reloj: la aguja sale hacia arriba y gira hacia la derecha.
+    angles = {role: TURN * n + (0 if role == "key" else pi / 4) for role, n in hands.items()}
+    if len(angles) == 2:
+        start, opening = angles["key"], (angles["query"] - angles["key"]) % (2 * pi)
+        opening = opening if opening <= pi else opening - 2 * pi
+        along = [start + opening * i / 16 for i in range(17)]
+        fig.line(*((cx + 29 * sin(a), cy - 29 * cos(a)) for a in along), width=1.3)
+    for role, angle in angles.items():
         tip = (cx + 36 * sin(angle), cy - 36 * cos(angle))
         fig.arrow((cx, cy), tip, width=2.2, dashed=role == "key")
         at = (cx + 20 * sin(angle + 0.5), cy - 20 * cos(angle + 0.5))

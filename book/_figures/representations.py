@@ -10,7 +10,7 @@ def reading_layers() -> Figure:
         "reading_layers",
         title="De dónde se toman los vectores",
         desc="Una oración entra por la tabla de incrustaciones, que suma la posición, y pasa por "
-        "dos capas del codificador. Después de la tabla y de cada capa se toma el vector de cada "
+        "dos bloques del codificador. Tras la tabla y tras cada bloque se toma el vector de cada "
         "palabra: son las capas 0, 1 y 2. Cada una tiene su propia sonda, un clasificador lineal "
         "que intenta leer en el vector una propiedad como el plural.",
         height=470,

@@ -39,9 +39,10 @@ def self_attention_one_query() -> Figure:
     fig = Figure(
         "self_attention_one_query",
         title="Autoatención para una sola consulta: «gato» en «El gato come»",
-        desc="La consulta de «gato» se compara con las claves de «El», «gato» y «come»; softmax "
+        desc="La consulta de «gato» se compara con las claves de «El», «gato» y «come»; el softmax "
         f"da los pesos {', '.join(decimal(value, 3) for value in weights)}, que ponderan los "
-        "valores de las tres palabras. La mezcla es la nueva representación de «gato».",
+        "valores de las tres palabras. La mezcla, lo que «gato» recoge de la oración, es casi el "
+        "valor de «come».",
         height=754,
     )
     centers, cell = (174, 290, 406), (50, 25)
@@ -58,7 +59,7 @@ def self_attention_one_query() -> Figure:
     first = fig.op(118, 322, 348, 40, "1 · puntuar: $q_2·k_i / √d_k$")
     fig.arrow(q.s, (50, first.cy), first.w_)
     second = fig.op(118, 430, 348, 40, "2 · normalizar con softmax")
-    third = fig.op(118, 578, 348, 40, "3 · mezclar: $z_2 = Σ α_i v_i$")
+    third = fig.op(118, 578, 348, 40, "3 · mezclar: $h_2 = Σ α_i v_i$")
     for index, cx in enumerate(centers):
         number = index + 1
         fig.text(cx, 18, words[index])
@@ -84,8 +85,9 @@ def self_attention_one_query() -> Figure:
     fig.line((136, 556), (450, 556), width=1)
     fig.text(104, 524, "$α_i$", anchor="end")
     out = fig.column(50, 668, "output", weights @ values, digits=3, cell=cell)
-    fig.text(50, 650, "$z_2$")
-    fig.text(10, out.bottom + 20, "«gato», ahora con su contexto", anchor="start", size=fig.small)
+    fig.text(50, 650, "$h_2$")
+    collected = "lo que «gato» recoge: casi todo, de «come»"
+    fig.text(10, out.bottom + 20, collected, anchor="start", size=fig.small)
     return fig
 
 
@@ -155,9 +157,9 @@ def weights_two_kinds() -> Figure:
     fig = Figure(
         "weights_two_kinds",
         title="Dos clases de pesos: parámetros y pesos de atención",
-        desc="Las matrices de parámetros W_q y W_k son las mismas para las dos frases. Los "
-        "pesos de atención A se calculan para cada frase: son de tres por tres en «El gato "
-        "come» y de cuatro por cuatro en «El gato duerme mucho», y la fila de «gato» cambia.",
+        desc="Las matrices de parámetros W_q y W_k son las mismas para las dos oraciones. Los "
+        "pesos de atención A se calculan para cada oración: son de tres por tres en «El gato "
+        "come» y de cinco por cinco en «El gato persigue al ratón», y la fila de «gato» cambia.",
         height=574,
     )
     shared = fig.frame(4, 4, 472, 142)
@@ -165,9 +167,9 @@ def weights_two_kinds() -> Figure:
     for x, letter, matrix in ((56, "q", W_Q), (204, "k", W_K)):
         grid = fig.grid(x, 48, 3, 2, None, values=matrix, digits=0, heavy=True, cell=(48, 27))
         fig.text(grid.x - 8, grid.cy, f"$W_{letter}$", anchor="end")
-    fig.text(318, 88, "aprendidos: los\nmismos para\ntoda frase", anchor="start", size=fig.small)
+    fig.text(318, 88, "aprendidos: los\nmismos para\ntoda oración", anchor="start", size=fig.small)
     fig.text(18, 178, "Pesos de atención: uno por pareja de palabras,", anchor="start", bold=True)
-    fig.text(18, 200, "calculados para cada frase", anchor="start", bold=True)
+    fig.text(18, 200, "calculados para cada oración", anchor="start", bold=True)
     for top, sentence in ((218, SHORT), (372, LONG)):
         words = sentence.split()
         weights = softmax(scaled_scores(embed(sentence)))
@@ -200,7 +202,7 @@ def causal_mask() -> Figure:
         "causal_mask",
         title="La máscara causal: cada palabra solo ve las anteriores y a sí misma",
         desc="Puntuaciones de «El gato persigue al ratón» con las celdas por encima de la diagonal "
-        "ocultas, en gris rayado. Después de softmax por filas, los pesos ocultos son cero y cada "
+        "ocultas, en gris rayado. Después del softmax por filas, los pesos ocultos son cero y cada "
         "fila suma 1 con las palabras visibles.",
         height=500,
     )
@@ -212,7 +214,7 @@ def causal_mask() -> Figure:
     fig.arrow((top.cx, top.bottom), step.n)
     fig.text(84, 318, "Pesos de atención $A$", anchor="start", bold=True)
     a = fig.grid(
-        84, 338, 5, 5, "weight", values=weights, digits=3, hidden=hidden, shade=weights, cell=cell
+        84, 338, 5, 5, "weight", values=weights, digits=2, hidden=hidden, shade=weights, cell=cell
     )
     fig.arrow((345, step.bottom), (345, a.y))
     for j, word in enumerate(words):

@@ -21,7 +21,7 @@ def classifier_whole() -> Figure:
         "classifier_whole",
         title="El clasificador: un codificador, un resumen y una capa lineal",
         desc="De arriba abajo: el texto «No quedó nada soso», con una posición de relleno, pasa "
-        "por la tabla de incrustaciones, suma su posición y atraviesa N capas de codificador. De "
+        "por la tabla de incrustaciones, suma su posición y atraviesa N bloques de codificador. De "
         "la matriz de estados, sin la fila del relleno, queda el máximo de cada columna; una capa "
         "lineal da dos puntuaciones: negativa y positiva.",
         height=664,

@@ -14,7 +14,7 @@ from course_lib.tokenization import ByteBPE
 CORPUS = {"papa": 5, "pela": 3, "tapa": 4}
 STEPS = 4
 
-# La frase del camino, y el texto del que sale su vocabulario.
+# La oración del camino, y el texto del que sale su vocabulario.
 SENTENCE = "Pela la papa."
 LEARNT_FROM = "la papa, pela la papa, tapa la papa"
 NUM_MERGES = 5

@@ -15,9 +15,9 @@ def transformer_whole() -> Figure:
         "transformer_whole",
         title="La arquitectura completa del Transformer",
         desc="A la izquierda, el texto de origen pasa por la tabla de incrustaciones, suma su "
-        "posición y atraviesa N capas de codificador. A la derecha, el texto de destino hace lo "
-        "mismo con N capas de decodificador, que toman claves y valores del codificador; una capa "
-        "lineal y la softmax dan la palabra siguiente.",
+        "posición y atraviesa N bloques de codificador. A la derecha, el texto de destino hace lo "
+        "mismo con N bloques de decodificador, que toman claves y valores del codificador; una "
+        "capa lineal y el softmax dan la palabra siguiente.",
         height=650,
     )
     left, right = 118, 352
@@ -34,12 +34,12 @@ def transformer_whole() -> Figure:
     decoder = fig.decoder_layer(right, 124)
     for plus, layer in zip(tops, (encoder, decoder), strict=True):
         fig.line(plus.s, layer.n)
-    fig.text(left + 10, 370, "× $N$ capas", size=fig.small, anchor="start")
+    fig.text(left + 10, 370, "× $N$ bloques", size=fig.small, anchor="start")
     memory = fig.op(left - 60, 404, 120, 36, "$h^{'Enc'}$", role="output")
     fig.arrow(encoder.s, memory.n)
     cross = decoder.blocks[1]
     fig.keys_values(memory.e, (235, memory.cy), (235, cross.cy), cross.w_)
-    fig.text(right + 10, 480, "× $N$ capas", size=fig.small, anchor="start")
+    fig.text(right + 10, 480, "× $N$ bloques", size=fig.small, anchor="start")
     linear = fig.block(right, 504, "Capa lineal", "linear", h=36)
     softmax = fig.block(right, 562, "softmax", h=36)
     fig.arrow(decoder.s, linear.n)
@@ -95,7 +95,7 @@ def transformer_autoencoder() -> Figure:
         title="Del autocodificador al Transformer: la misma forma con otros módulos",
         desc="A la izquierda, un autocodificador: ocho celdas de entrada, una capa afín con "
         "activación, un cuello de tres celdas, otra capa y ocho celdas de salida. A la derecha, el "
-        "Transformer: tres palabras, N capas de codificador, un vector por palabra, N capas de "
+        "Transformer: tres palabras, N bloques de codificador, un vector por palabra, N bloques de "
         "decodificador y otras tres palabras.",
         height=620,
     )
@@ -114,10 +114,10 @@ def transformer_autoencoder() -> Figure:
     fig.arrow(encode.s, (left, 250))
     fig.flow(code, decode, y)
     source = fig.tokens(right - 40, 52, WORDS, 4, "input", cell=(26, 22))
-    encoder = fig.block(right, 152, "codificador:\n$N$ capas", "attention", h=52)
+    encoder = fig.block(right, 152, "codificador:\n$N$ bloques", "attention", h=52)
     h = fig.tokens(right - 40, 280, WORDS, 4, "output", cell=(26, 22))
     fig.text(right, 254, "$h^{'Enc'}$: uno por palabra", size=fig.small)
-    decoder = fig.block(right, 398, "decodificador:\n$N$ capas", "attention", h=52)
+    decoder = fig.block(right, 398, "decodificador:\n$N$ bloques", "attention", h=52)
     target = fig.tokens(right - 40, 500, ("Peel", "the", "carrot"), 4, "input", cell=(26, 22))
     fig.arrow((right, source.bottom), encoder.n)
     fig.arrow(encoder.s, (right, 240))
@@ -131,7 +131,7 @@ def transformer_autoencoder() -> Figure:
 def transformer_input() -> Figure:
     fig = Figure(
         "transformer_input",
-        title="Del texto a la entrada de la primera capa",
+        title="Del texto a la entrada del primer bloque",
         desc="«Pela la zanahoria» se parte en tres tokens con identificadores 5, 3 y 8; cada "
         "identificador elige una fila de la tabla de incrustaciones; a las tres filas elegidas se "
         "les suma la codificación de sus posiciones.",
@@ -166,7 +166,7 @@ def transformer_encoder() -> Figure:
     fig = Figure(
         "transformer_encoder",
         title="La mitad que lee: el codificador",
-        desc="La entrada, con sus posiciones sumadas, pasa por N capas iguales de autoatención y "
+        desc="La entrada, con sus posiciones sumadas, pasa por N bloques iguales de autoatención y "
         "red por posición. La salida, h, tiene un vector por palabra; de ella salen las claves y "
         "los valores que consultará el decodificador.",
         height=520,
@@ -195,9 +195,9 @@ def transformer_decoder() -> Figure:
     fig = Figure(
         "transformer_decoder",
         title="La mitad que escribe: el decodificador",
-        desc="Lo ya escrito, con sus posiciones, pasa por N capas de autoatención con máscara, "
+        desc="Lo ya escrito, con sus posiciones, pasa por N bloques de autoatención con máscara, "
         "atención cruzada, que toma claves y valores del codificador, y red por posición. Una capa "
-        "lineal puntúa el vocabulario y la softmax da la probabilidad de la palabra siguiente.",
+        "lineal puntúa el vocabulario y el softmax da la probabilidad de la palabra siguiente.",
         height=650,
     )
     cx = 282

@@ -69,7 +69,7 @@ def xl_layer() -> Figure:
     attend = fig.op(54, 436, 338, 36, "atención relativa y causal")
     for box in (k, v, q):
         fig.arrow(box.s, (box.cx, attend.y))
-    fig.text(attend.cx, 492, "$t_q$ salidas: la memoria no pregunta", size=fig.small)
+    fig.text(attend.cx, 492, "$t_q$ salidas: la memoria no consulta", size=fig.small)
     fig.arrow((h.right + 38, h.cy), (444, h.cy), (444, 196), dashed=True)
     fig.text(428, 232, "será la\nmemoria del\nsiguiente", size=fig.small)
     return fig
@@ -182,9 +182,9 @@ def xl_reach() -> Figure:
     fig = Figure(
         "xl_reach",
         title="El alcance crece con las capas",
-        desc="Dieciséis palabras en cuatro segmentos y tres capas. La primera palabra del último "
+        desc="Trece palabras en segmentos de cuatro y tres capas. La primera palabra del último "
         "segmento mira cuatro palabras atrás en la última capa; esas dependen de otras cuatro más "
-        "atrás en la anterior, y así hasta doce palabras: tres capas por cuatro de memoria.",
+        "atrás en la anterior, y así hasta doce palabras. Memoria y segmento miden lo mismo.",
         height=330,
     )
     nodes = _stack(fig, 52, count=13, layers=3, memory=SEGMENT, target=12, left=76, pitch=30)
@@ -195,7 +195,7 @@ def xl_reach() -> Figure:
         fig.line((a, y - 6), (a, y), (b, y), (b, y - 6))
         fig.text((a + b) / 2, y + 15, "$m$ = 4", size=fig.small)
     fig.text(76, 24, "lo que influye en la última palabra", anchor="start", size=fig.small)
-    fig.text(240, y + 52, "alcance: $N$ capas × $m$ de memoria = 3 × 4 = 12", bold=True)
+    fig.text(240, y + 52, "alcance: $m + (N−1) L ⌈m/L⌉$ = 4 + 2 · 4 = 12", bold=True)
     return fig
 
 

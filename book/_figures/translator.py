@@ -14,9 +14,9 @@ def translator_pipeline() -> Figure:
         "translator_pipeline",
         title="Del texto en español al texto en inglés",
         desc="A la izquierda, «Ensalada de atún» se parte en tokens, cada token en un número, y el "
-        "codificador, de dos capas, da un vector por token. A la derecha, el decodificador, "
-        "también de dos capas, lee lo ya escrito, toma claves y valores del codificador y escribe "
-        "un token más cada vez, hasta el fin: «Tuna salad».",
+        "codificador, de dos bloques, da un vector por token. A la derecha, el decodificador, "
+        "también de dos bloques, lee lo ya escrito, toma claves y valores del codificador y "
+        "escribe un token más cada vez, hasta el fin: «Tuna salad».",
         height=560,
     )
     left, right = 112, 366
@@ -25,7 +25,7 @@ def translator_pipeline() -> Figure:
     fig.arrow((left, 30), source_bpe.n)
     row = _cells(fig, left, 106, SOURCE, "input")
     fig.arrow(source_bpe.s, (left, 102))
-    encoder = fig.block(left, 196, "2 capas de\ncodificador", "attention", h=92, w=170)
+    encoder = fig.block(left, 196, "2 bloques de\ncodificador", "attention", h=92, w=170)
     fig.arrow((left, row.bottom + 2), encoder.n)
     h = _cells(fig, left, 330, ("",) * 4, "output", w=30)
     fig.arrow(encoder.s, (left, 326))
@@ -33,7 +33,7 @@ def translator_pipeline() -> Figure:
 
     fig.text(right, 18, "lo escrito hasta ahora", size=fig.small)
     written = _cells(fig, right, 34, TARGET, "input")
-    decoder = fig.block(right, 196, "2 capas de\ndecodificador", "attention", h=92, w=170)
+    decoder = fig.block(right, 196, "2 bloques de\ndecodificador", "attention", h=92, w=170)
     fig.arrow((right, written.bottom + 2), decoder.n)
     fig.keys_values((h.right + 4, h.cy), (240, h.cy), (240, decoder.cy), decoder.w_)
     head = fig.block(right, 324, "Tabla transpuesta", "linear", h=36, w=170)
@@ -68,14 +68,14 @@ def _cells(
     return Box(boxes[0].x, y, x - boxes[0].x, 30)
 
 
-# Como están en el corpus: x, se entrena; H, se aparta; ·, no existe.
-MAINS = ("tomate", "setas", "garbanzos", "berenjena", "atún", "pollo")
+# Como están en el corpus: x, se entrena; H, se aparta. Las treinta existen.
+MAINS = ("pollo", "pavo", "pulpo", "cerdo", "calabaza", "setas")
 CORPUS = {
-    "crema": "Hx····",
-    "curry": "·HxHHx",
-    "ensalada": "x·H·Hx",
-    "guiso": "·HxH·x",
-    "pizza": "·H·xxx",
+    "arroz": "xxxxxx",
+    "curry": "xxxxxH",
+    "fideos": "Hxxxxx",
+    "lasaña": "xHxxxx",
+    "sopa": "xxxxxx",
 }
 
 
@@ -83,9 +83,10 @@ def held_out_combinations() -> Figure:
     fig = Figure(
         "held_out_combinations",
         title="Las combinaciones que se apartan",
-        desc="Cuadrícula de cinco platos por seis ingredientes del corpus. Unas casillas, marcadas "
-        "con un punto, se entrenan; otras, rayadas, se apartan para evaluar, y las vacías no "
-        "existen. Ensalada de atún se aparta; ensalada de tomate y pizza de atún se entrenan.",
+        desc="Cuadrícula de cinco platos por seis ingredientes del corpus. De sus treinta casillas "
+        "se entrenan 27, marcadas con un punto, y tres, rayadas, se apartan para evaluar: curry "
+        "de setas, fideos con pollo y lasaña de pavo. De cada plato y de cada ingrediente quedan "
+        "al menos cuatro casillas que se entrenan.",
         height=300,
     )
     hidden = [[mark == "H" for mark in row] for row in CORPUS.values()]

@@ -16,9 +16,9 @@ def universal_block() -> Figure:
         "universal_block",
         title="Un solo bloque, aplicado T veces",
         desc="Los vectores entran en un bucle. En cada vuelta se les suma la codificación de su "
-        "posición y la del paso, y pasan por el mismo bloque: autoatención, suma y norma, red "
-        "prealimentada por posición, suma y norma. La salida vuelve a entrar, T veces, con los "
-        "mismos parámetros.",
+        "posición y la del paso, y pasan por el mismo bloque: autoatención, suma y normalización, "
+        "red prealimentada por posición, suma y normalización. La salida vuelve a entrar, T "
+        "veces, con los mismos parámetros.",
         height=560,
     )
     cx = 236

@@ -1,14 +1,14 @@
 """El preentrenamiento del BERT que se ajusta en `fine_tuning`: recetas, y ninguna etiqueta.
 
-Lee pares de trozos que van uno tras otro en un texto, todos del lado de entrenamiento:
+Lee pares de fragmentos que van uno tras otro en un texto, todos del lado de entrenamiento:
 
 - los pasos de una receta y los dos siguientes;
 - el título, los ingredientes y unos pasos, con el que sigue;
-- dos opiniones del mismo plato que coinciden, como las frases de una reseña;
-- un trozo de receta y una frase que lo repite con otras palabras.
+- dos opiniones del mismo plato que coinciden, como las oraciones de una reseña;
+- un fragmento de receta y una oración que lo repite con otras palabras.
 
-La mitad de las veces el segundo trozo se cambia por otro. Nada más: ni opciones, ni preguntas, ni
-afirmaciones falsas, ni sentimientos, ni categorías.
+La mitad de las veces el segundo fragmento se cambia por otro. Nada más: ni opciones, ni preguntas,
+ni afirmaciones falsas, ni sentimientos, ni categorías.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import torch
 from course_lib.data import tasks
 from course_lib.data.masking import FOLLOWS, RANDOM, Masking, join_pair
 from course_lib.data.recipes import Recipe, generate_recipes, split_recipes
+from course_lib.fast.unpadded import unpadded
 from course_lib.models.bert import BertConfig, BertForPreTraining
 from course_lib.tokenization import WordPiece
 from course_lib.training.batches import TokenBatches
@@ -60,7 +61,7 @@ def pretrain(
         seed=SEED,
     )
     history = train(
-        model,
+        unpadded(model),
         PreTrainingLoss(),
         batches,
         steps=steps,
@@ -92,7 +93,7 @@ def initial_model(tokenizer: WordPiece, seed: int = SEED) -> BertForPreTraining:
 
 
 def fragments() -> list[Fragments]:
-    """Los trozos seguidos, en grupos según de dónde salen."""
+    """Los fragmentos seguidos, en grupos según de dónde salen."""
     random = Random(SEED)
     recipes, _ = split_recipes(generate_recipes(RECIPES))
     continuations = tasks.choice_examples(CONTINUATIONS, seed=78)
@@ -121,7 +122,7 @@ def agreeing_opinions(recipes: list[Recipe]) -> Fragments:
 
 
 def encoded(groups: list[Fragments], tokenizer: WordPiece) -> list[tuple]:
-    """Los pares como los lee BERT; la mitad, con otro segundo trozo, a menudo de su grupo."""
+    """Los pares como los lee BERT; la mitad, con otro segundo fragmento, a menudo de su grupo."""
     random = Random(SEED)
     everything = list(chain.from_iterable(groups))
     frame = partial(

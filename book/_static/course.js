@@ -1,5 +1,14 @@
 "use strict";
 
+// Lo que dice la búsqueda, mejor que en la traducción de Sphinx.
+Object.assign(Documentation.TRANSLATIONS, {
+  "Search Results": "Resultados",
+  "Preparing search...": "Preparando la búsqueda…",
+  "Search finished, found ${resultCount} page(s) matching the search query.": "Páginas encontradas: ${resultCount}.",
+  "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.":
+    "Ninguna página contiene todas esas palabras. Revisa cómo están escritas o busca con menos.",
+});
+
 // Lo que otros guiones de la página escriben en inglés al cargarse, dicho en español.
 const COURSE_LABELS = {
   "Page": "Índice de la página",
@@ -22,10 +31,22 @@ function courseTranslate(root) {
   }
 }
 
+// Las cajas que se desplazan de lado también se alcanzan con el teclado. Cambian de ancho con la
+// ventana, al desplegarse y, las fórmulas, al componerse.
+const COURSE_BOXES = ".bd-article :is(pre, mjx-container[display], .pst-scrollable-table-container, .cell_output, .diagram-figure, .screen)";
+const courseWidths = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.scrollWidth > target.clientWidth + 1) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }
+});
+
+function courseWatch() {
+  for (const box of document.querySelectorAll(COURSE_BOXES)) courseWidths.observe(box);
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   courseTranslate(document);
-  // Las cajas que se desplazan de lado también se alcanzan con el teclado.
-  for (const box of document.querySelectorAll(".bd-article pre, .bd-article div.math, .bd-article .pst-scrollable-table-container")) {
-    if (box.scrollWidth > box.clientWidth && !box.hasAttribute("tabindex")) box.tabIndex = 0;
-  }
+  courseWatch();
+  window.MathJax?.startup?.promise?.then(courseWatch);
 });

@@ -287,8 +287,8 @@ DECODING_STEP = Exercise(
         Misconception(
             "softmax_over_batch",
             _step_with(weigh=lambda scores: torch.softmax(scores, dim=0)),
-            "softmax corre por el eje del lote: mezclas frases distintas. Los pesos deben sumar "
-            "1 sobre los estados de cada frase (`dim=-1`).",
+            "softmax corre por el eje del lote: mezclas oraciones distintas. Los pesos deben sumar "
+            "1 sobre los estados de cada oración (`dim=-1`).",
         ),
         Misconception(
             "scaled",

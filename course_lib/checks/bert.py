@@ -30,7 +30,7 @@ def _integers(rng: torch.Generator, low: int, high: int, *shape: int) -> torch.T
     return torch.randint(low, high + 1, shape, generator=rng)
 
 
-# 1 · Dos frases en una secuencia
+# 1 · Dos oraciones en una secuencia
 
 
 def _fit(first, second, room, shorten=None):
@@ -60,7 +60,7 @@ def _join_cases(rng):
     cases = []
     for n, m, max_length in lengths:
         words = _integers(rng, 10, 90, n + m).tolist()
-        # Una palabra puede estar dos veces en una frase, y en las dos frases.
+        # Una palabra puede estar dos veces en una oración, y en las dos oraciones.
         words[n - 1] = words[n + m - 1] = words[n] = words[0]
         class_id, separator_id = (_integers(rng, 1, 9, 2) * torch.tensor([1, 10]) + 100).tolist()
         cases.append((words[:n], words[n:], class_id, separator_id, max_length))
@@ -78,7 +78,7 @@ def _join_with(
     finish=lambda sequence, max_length, separator_id: sequence,
     after=lambda ids, segments: (ids, segments),
 ):
-    """La secuencia por pasos: cómo se recortan las frases, las dos listas y qué se devuelve."""
+    """La secuencia por pasos: cómo se recortan las oraciones, las dos listas y qué se devuelve."""
 
     def implementation(first, second, class_id, separator_id, max_length):
         a, b = fit(first, second, max_length - specials)
@@ -199,63 +199,63 @@ JOIN_PAIR = Exercise(
             "whole_then_cut",
             _join_with(fit=_whole, finish=_cut),
             "armas la secuencia y después la cortas por el final: si no cabe, siempre paga la "
-            "segunda frase, con lo que la cierre. Recorta las frases antes de armarla",
+            "segunda oración, con lo que la cierre. Recorta las oraciones antes de armarla",
         ),
         Misconception(
             "cut_and_closed",
             _join_with(fit=_whole, finish=_cut_and_closed),
             "cortas la secuencia ya armada y pones un [SEP] en su último lugar: siempre paga la "
-            "segunda frase, aunque la larga sea la primera. Recorta antes de armar",
+            "segunda oración, aunque la larga sea la primera. Recorta antes de armar",
         ),
         Misconception(
             "not_cut",
             _join_with(fit=_whole),
-            "falta recortar las frases cuando el par no cabe en max_length",
+            "falta recortar las oraciones cuando el par no cabe en max_length",
         ),
         Misconception(
             "only_the_second",
             _join_with(fit=_only_the_second),
-            "siempre recortas la segunda frase, aunque la larga sea la primera",
+            "siempre recortas la segunda oración, aunque la larga sea la primera",
         ),
         Misconception(
             "only_the_first",
             _join_with(fit=_only_the_first),
-            "siempre recortas la primera frase, aunque la larga sea la segunda",
+            "siempre recortas la primera oración, aunque la larga sea la segunda",
         ),
         Misconception(
             "half_for_each",
             _join_with(fit=lambda a, b, room: (a[: room // 2], b[: room // 2])),
-            "a cada frase le das la mitad del lugar, y si una es corta se desperdicia el que le "
+            "a cada oración le das la mitad del lugar, y si una es corta se desperdicia el que le "
             "sobra",
         ),
         Misconception(
             "half_if_needed",
             _join_with(fit=_half_if_needed),
-            "cuando no caben, le das a cada frase la mitad del lugar, y si una es corta se "
+            "cuando no caben, le das a cada oración la mitad del lugar, y si una es corta se "
             "desperdicia el que le sobra",
         ),
         Misconception(
             "half_and_the_rest",
             _join_with(fit=_half_and_the_rest),
-            "cuando no caben, partes el lugar por la mitad, y una frase corta no llena la suya: lo "
-            "que le sobra es de la otra",
+            "cuando no caben, partes el lugar por la mitad, y una oración corta no llena la suya: "
+            "lo que le sobra es de la otra",
         ),
         Misconception(
             "in_proportion",
             _join_with(fit=_in_proportion),
-            "repartes el lugar en proporción al largo de cada frase: la corta también pierde "
+            "repartes el lugar en proporción al largo de cada oración: la corta también pierde "
             "tokens, y no le toca mientras la otra sea más larga",
         ),
         Misconception(
             "first_yields_on_ties",
             _join_with(fit=_first_yields_on_ties),
-            "cuando las dos frases miden lo mismo, el enunciado dice cuál cede",
+            "cuando las dos oraciones miden lo mismo, el enunciado dice cuál cede",
         ),
         Misconception(
             "both_yield_on_ties",
             _join_with(fit=_both_yield_on_ties),
-            "cuando las dos frases miden lo mismo le quitas un token a cada una; cede una sola, y "
-            "después se vuelve a mirar si caben",
+            "cuando las dos oraciones miden lo mismo le quitas un token a cada una; cede una "
+            "sola, y después se vuelve a mirar si caben",
         ),
         Misconception(
             "shortest_yields",
@@ -264,19 +264,19 @@ JOIN_PAIR = Exercise(
                     a, b, room, lambda a, b: b if not a or 0 < len(b) <= len(a) else a
                 )
             ),
-            "quitas tokens de la frase más corta: cede la más larga, que tiene más que perder",
+            "quitas tokens de la oración más corta: cede la más larga, que tiene más que perder",
         ),
         Misconception(
             "longest_pays_all",
             _join_with(fit=_longest_pays_all),
-            "la frase más larga pierde todo lo que sobra, aunque por el camino deje de ser la más "
-            "larga: vuelve a mirar cuál es la larga después de quitar cada token",
+            "la oración más larga pierde todo lo que sobra, aunque por el camino deje de ser la "
+            "más larga: vuelve a mirar cuál es la larga después de quitar cada token",
         ),
         Misconception(
             "taking_turns",
             _join_with(fit=_taking_turns),
-            "quitas un token de cada frase por turnos; cada token lo pierde la que en ese momento "
-            "es más larga",
+            "quitas un token de cada oración por turnos; cada token lo pierde la que en ese "
+            "momento es más larga",
         ),
         Misconception(
             "only_one_token",
@@ -286,7 +286,7 @@ JOIN_PAIR = Exercise(
         Misconception(
             "from_the_front",
             _join_with(fit=_from_the_front),
-            "quitas tokens del principio de las frases; se quitan del final",
+            "quitas tokens del principio de las oraciones; se quitan del final",
         ),
         Misconception(
             "one_place_empty",
@@ -314,7 +314,7 @@ JOIN_PAIR = Exercise(
             _join_with(
                 ids=lambda a, b, c, s: [c, *a, s, *b], segments=lambda n, m: [0] * (n + 2) + [1] * m
             ),
-            "detrás de la segunda frase va otro [SEP], en un lugar propio",
+            "detrás de la segunda oración va otro [SEP], en un lugar propio",
         ),
         Misconception(
             "without_middle_separator",
@@ -322,7 +322,7 @@ JOIN_PAIR = Exercise(
                 ids=lambda a, b, c, s: [c, *a, *b, s],
                 segments=lambda n, m: [0] * (n + 1) + [1] * (m + 1),
             ),
-            "falta el [SEP] que separa las dos frases: para el modelo serían una sola",
+            "falta el [SEP] que separa las dos oraciones: para el modelo serían una sola",
         ),
         Misconception(
             "without_class",
@@ -338,18 +338,19 @@ JOIN_PAIR = Exercise(
                 ids=lambda a, b, c, s: [c, *a, s, c, *b, s],
                 segments=lambda n, m: [0] * (n + 2) + [1] * (m + 2),
             ),
-            "hay un solo [CLS], al principio de todo: el resumen es del par, no de cada frase",
+            "hay un solo [CLS], al principio de todo: el resumen es del par, no de cada oración",
         ),
         Misconception(
             "specials_swapped",
             _join_with(ids=lambda a, b, c, s: [s, *a, c, *b, c]),
             "los dos números especiales están intercambiados: se empieza por class_id, y "
-            "separator_id cierra cada frase",
+            "separator_id cierra cada oración",
         ),
         Misconception(
             "separator_of_the_second",
             _join_with(segments=lambda n, m: [0] * (n + 1) + [1] * (m + 2)),
-            "los segmentos cambian un lugar antes: el primer [SEP] todavía es de la primera frase",
+            "los segmentos cambian una posición antes: el primer [SEP] todavía es de la primera "
+            "oración",
         ),
         Misconception(
             "class_apart",
@@ -364,7 +365,7 @@ JOIN_PAIR = Exercise(
         Misconception(
             "last_separator_of_the_first",
             _join_with(segments=lambda n, m: [0] * (n + 2) + [1] * m + [0]),
-            "el último [SEP] cierra la segunda frase: es de su segmento",
+            "el último [SEP] cierra la segunda oración: es de su segmento",
         ),
         Misconception(
             "counted_from_one",
@@ -374,13 +375,13 @@ JOIN_PAIR = Exercise(
         Misconception(
             "segments_swapped",
             _join_with(number=lambda segment: 1 - segment),
-            "los segmentos están intercambiados: la primera frase es la del 0",
+            "los segmentos están intercambiados: la primera oración es la del 0",
         ),
         Misconception(
             "one_segment",
             _join_with(number=lambda segment: 0),
-            "todos los tokens son del segmento 0: así el modelo solo distingue las frases por el "
-            "[SEP]",
+            "todos los tokens son del segmento 0: así el modelo solo distingue las oraciones por "
+            "el [SEP]",
         ),
         Misconception(
             "padded",
@@ -406,8 +407,8 @@ JOIN_PAIR = Exercise(
         Misconception(
             "empties_the_sentences",
             _join_with(fit=_emptied),
-            "recortas las listas que te dieron: quien llama encuentra sus frases cortadas. Trabaja "
-            "sobre copias",
+            "recortas las listas que te dieron: quien llama encuentra sus oraciones cortadas. "
+            "Trabaja sobre copias",
         ),
     ),
 )
@@ -470,7 +471,7 @@ def _rms(x, shape, gain, shift, eps):
 
 
 def _restarted(tokens, segments, rows):
-    """Las posiciones vuelven a empezar en la segunda frase."""
+    """Las posiciones vuelven a empezar en la segunda oración."""
     first_of_second = (segments == 0).sum(-1, keepdim=True)
     return torch.arange(tokens.shape[1]) - first_of_second * segments
 
@@ -481,12 +482,12 @@ def _norm_mistakes(with_norm):
         Misconception(
             "gain_and_shift_forgotten",
             with_norm(norm=lambda x, shape, gain, shift, eps: F.layer_norm(x, shape, eps=eps)),
-            "normalizas sin la ganancia ni el desplazamiento aprendidos",
+            "normalizas sin la ganancia ni el sesgo aprendidos",
         ),
         Misconception(
             "shift_forgotten",
             with_norm(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, gain, eps=eps)),
-            "falta el desplazamiento de la normalización",
+            "falta el sesgo de la normalización",
         ),
         Misconception(
             "gain_forgotten",
@@ -551,7 +552,7 @@ EMBEDDINGS = Exercise(
         Misconception(
             "gain_and_shift_swapped",
             _embed_with(norm=lambda x, s, gain, shift, eps: F.layer_norm(x, s, shift, gain, eps)),
-            "la ganancia multiplica y el desplazamiento se suma: están intercambiados",
+            "la ganancia multiplica y el sesgo se suma: están intercambiados",
         ),
         Misconception(
             "default_epsilon",
@@ -620,7 +621,7 @@ EMBEDDINGS = Exercise(
         Misconception(
             "positions_restart",
             _embed_with(place=_restarted),
-            "las posiciones vuelven a empezar en la segunda frase: se cuentan de corrido en toda "
+            "las posiciones vuelven a empezar en la segunda oración: se cuentan de corrido en toda "
             "la secuencia",
         ),
         Misconception(
@@ -633,13 +634,13 @@ EMBEDDINGS = Exercise(
         Misconception(
             "positions_of_the_segment",
             _embed_with(place=lambda tokens, segments, rows: segments),
-            "buscas la posición con el número del segmento: la fila es el lugar del token en la "
+            "buscas la posición con el número del segmento: la fila es la posición del token en la "
             "secuencia",
         ),
         Misconception(
             "positions_of_the_token",
             _embed_with(place=lambda tokens, segments, rows: tokens),
-            "buscas la posición con el número del token: la fila es su lugar en la secuencia",
+            "buscas la posición con el número del token: la fila es su posición en la secuencia",
             raises=IndexError,
         ),
         Misconception(
@@ -804,7 +805,7 @@ PARAMETERS = Exercise(
         Misconception(
             "norms_without_shift",
             _count_with(norms=2, embedding_norm=1),
-            "cada normalización aprende una ganancia y un desplazamiento: dos vectores",
+            "cada normalización aprende una ganancia y un sesgo: dos vectores",
         ),
         Misconception(
             "no_norms",
@@ -907,7 +908,7 @@ PAD, UNKNOWN, CLASS, SEPARATOR, MASK = range(5)
 
 
 def _sequence(rng, first, second, unknown=0):
-    """«[CLS] … [SEP] … [SEP]», con algunas palabras desconocidas; sin segunda frase, si mide 0."""
+    """«[CLS] … [SEP] … [SEP]», con palabras desconocidas; sin segunda oración, si mide 0."""
     words = _integers(rng, 10, 60, first + second).tolist()
     for place in torch.randperm(len(words), generator=rng)[:unknown].tolist():
         words[place] = UNKNOWN
@@ -1023,7 +1024,7 @@ CHOOSE = Exercise(
             "only_the_ends",
             _not_specials_but(0, "last"),
             "apartas el primero y el último; también hay especiales en medio: el [SEP] que separa "
-            "las frases y las palabras desconocidas",
+            "las oraciones y las palabras desconocidas",
         ),
         Misconception(
             "only_the_first",
@@ -1033,7 +1034,7 @@ CHOOSE = Exercise(
         Misconception(
             "padding_too",
             _choose_with(eligible=lambda ids, special, pad: torch.ones_like(ids, dtype=torch.bool)),
-            "eliges entre todos los lugares, hasta entre los especiales y el relleno",
+            "eliges entre todas las posiciones, hasta entre las de los especiales y el relleno",
         ),
         Misconception(
             "padding_but_not_specials",
@@ -1144,8 +1145,8 @@ CHOOSE = Exercise(
         Misconception(
             "places_among_the_ordinary",
             _choose_with(pick=lambda draw, places, n: draw[places].argsort()[:n]),
-            "lo que da argsort son lugares dentro de la lista de candidatos, no de la secuencia: "
-            "falta volver a esta",
+            "lo que da argsort son posiciones dentro de la lista de candidatos, no de la "
+            "secuencia: falta volver a esta",
         ),
         Misconception(
             "order_as_rank",
@@ -1181,7 +1182,7 @@ CHOOSE = Exercise(
             _choose_with(
                 after=lambda chosen, ordinary: [row.nonzero().flatten() for row in chosen]
             ),
-            "devuelves los lugares elegidos; se pide una máscara booleana con la forma del lote",
+            "devuelves las posiciones elegidas; se pide una máscara booleana con la forma del lote",
         ),
         Misconception(
             "inverted",
@@ -1624,7 +1625,7 @@ PREDICT = Exercise(
         Misconception(
             "probabilities",
             _predict_with(decode=lambda x, E, c: torch.softmax(x @ E.T + c, dim=-1)),
-            "devuelves probabilidades; se piden los logits, y la softmax la pone la pérdida",
+            "devuelves probabilidades; se piden los logits, y el softmax lo pone la pérdida",
         ),
         Misconception(
             "log_probabilities",
@@ -1795,12 +1796,12 @@ MASKED_LOSS = Exercise(
         Misconception(
             "over_positions",
             _loss_with(log_probability=lambda logits: logits.log_softmax(1)),
-            "la softmax reparte entre las posiciones; reparte entre las palabras del vocabulario",
+            "el softmax reparte entre las posiciones; reparte entre las palabras del vocabulario",
         ),
         Misconception(
             "over_the_batch",
             _loss_with(log_probability=lambda logits: logits.log_softmax(0)),
-            "la softmax reparte entre las secuencias; reparte entre las palabras del vocabulario",
+            "el softmax reparte entre las secuencias; reparte entre las palabras del vocabulario",
         ),
         Misconception(
             "reshaped",
@@ -1859,7 +1860,7 @@ MASKED_LOSS = Exercise(
         Misconception(
             "softmax_twice",
             _loss_with(log_probability=lambda logits: logits.softmax(-1).log_softmax(-1)),
-            "aplicas la softmax dos veces: cross_entropy ya la trae dentro",
+            "aplicas el softmax dos veces: cross_entropy ya lo trae dentro",
         ),
         Misconception(
             "perplexity",
@@ -1957,13 +1958,13 @@ OPTIONS = Exercise(
         Misconception(
             "over_the_batch",
             _options_with(share=lambda scores: scores.softmax(0)),
-            "la softmax reparte entre los ejemplos del lote: las probabilidades de las opciones de "
+            "el softmax reparte entre los ejemplos del lote: las probabilidades de las opciones de "
             "un mismo ejemplo tienen que sumar 1",
         ),
         Misconception(
             "over_everything",
             _options_with(share=lambda scores: scores.flatten().softmax(0).view_as(scores)),
-            "la softmax reparte entre todas las opciones de todos los ejemplos: cada ejemplo "
+            "el softmax reparte entre todas las opciones de todos los ejemplos: cada ejemplo "
             "reparte entre las suyas",
         ),
         Misconception(
@@ -1986,7 +1987,7 @@ OPTIONS = Exercise(
         Misconception(
             "softmax_twice",
             _options_with(share=lambda scores: scores.softmax(-1).softmax(-1)),
-            "aplicas la softmax dos veces, y las opciones salen casi iguales",
+            "aplicas el softmax dos veces, y las opciones salen casi iguales",
         ),
         Misconception(
             "log_probabilities",
@@ -2395,7 +2396,7 @@ BEST_SPAN = Exercise(
         Misconception(
             "start_and_length",
             _span_with(after=lambda spans, total: spans @ torch.tensor([[1, -1], [0, 1]])),
-            "devuelves el comienzo y cuántos tokens hay hasta el fin; se piden los dos lugares",
+            "devuelves el comienzo y cuántos tokens hay hasta el fin; se piden las dos posiciones",
         ),
         Misconception(
             "places_in_the_table",

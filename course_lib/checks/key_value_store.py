@@ -94,7 +94,7 @@ HARD_LOOKUP = Exercise(
         Misconception(
             "cosine",
             _hard_with(score=lambda q, K, V: torch.cosine_similarity(K, q, dim=-1)),
-            "comparas ángulos (semejanza del coseno). Aquí el parecido es el producto escalar, en "
+            "comparas ángulos (similitud coseno). Aquí el parecido es el producto escalar, en "
             "el que también cuenta la longitud de la clave.",
         ),
         Misconception(
@@ -172,7 +172,7 @@ SOFT_LOOKUP = Exercise(
         Misconception(
             "no_beta",
             _soft_with(scale=lambda scores, beta, query: scores),
-            "no usas beta: la temperatura inversa multiplica las puntuaciones antes de la softmax.",
+            "no usas beta: la temperatura inversa multiplica las puntuaciones antes del softmax.",
         ),
         Misconception(
             "beta_divides",
@@ -200,7 +200,7 @@ SOFT_LOOKUP = Exercise(
         Misconception(
             "beta_after",
             _soft_with(scale=lambda scores, beta, query: scores, weigh=lambda a, beta: beta * a),
-            "multiplicas los pesos por beta, y tienen que sumar uno. Va antes de la softmax, "
+            "multiplicas los pesos por beta, y tienen que sumar uno. Va antes del softmax, "
             "sobre las puntuaciones.",
         ),
         Misconception(
@@ -372,7 +372,7 @@ LOOK_UP_ALL = Exercise(
         Misconception(
             "scale_after_softmax",
             _look_up(scale=lambda Q, K, V: 1.0, weigh=lambda A, Q: A / math.sqrt(Q.shape[-1])),
-            "escalas después de la softmax: los pesos ya no suman uno y siguen igual de "
+            "escalas después del softmax: los pesos ya no suman uno y siguen igual de "
             "concentrados. Escala las puntuaciones.",
         ),
         Misconception(
@@ -831,7 +831,7 @@ TOP_K = Exercise(
         Misconception(
             "softmax_in_chunk",
             _update(score=lambda Q, chunk: soft_argmax(Q @ chunk.T)),
-            "comparas los pesos de una softmax por trozo. Cada una tiene su denominador, y así una "
+            "comparas los pesos de un softmax por trozo. Cada uno tiene su denominador, y así una "
             "clave gana por estar en un trozo malo: compara las puntuaciones.",
         ),
         Misconception(

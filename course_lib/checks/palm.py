@@ -146,7 +146,7 @@ SWIGLU = Exercise(
         Misconception(
             "softmax",
             _gated_with(activation=lambda z: z * torch.softmax(z, -1)),
-            "normalizas con una softmax, que hace competir a los números de un vector: la sigmoide "
+            "normalizas con un softmax, que hace competir a los números de un vector: la sigmoide "
             "mira cada uno por su cuenta",
         ),
         Misconception(
@@ -752,19 +752,19 @@ MULTI_QUERY = Exercise(
         Misconception(
             "over_the_queries",
             _multi_query_with(weights=lambda S, M: torch.softmax(S.masked_fill(~M, -math.inf), -2)),
-            "la softmax suma sobre las consultas: los pesos de cada consulta se reparten entre las "
+            "el softmax suma sobre las consultas: los pesos de cada consulta se reparten entre las "
             "claves",
         ),
         Misconception(
             "over_the_heads",
             _multi_query_with(weights=lambda S, M: torch.softmax(S, 1) * M),
-            "la softmax suma sobre las cabezas: los pesos de cada consulta se reparten entre las "
+            "el softmax suma sobre las cabezas: los pesos de cada consulta se reparten entre las "
             "claves",
         ),
         Misconception(
             "masked_after",
             _multi_query_with(weights=lambda S, M: torch.softmax(S, -1) * M),
-            "anulas los pesos del futuro después de la softmax, y los demás ya no suman 1: tapa "
+            "anulas los pesos del futuro después del softmax, y los demás ya no suman 1: tapa "
             "las puntuaciones antes",
         ),
         Misconception(
@@ -853,7 +853,7 @@ MULTI_QUERY = Exercise(
         Misconception(
             "no_softmax",
             _multi_query_with(weights=lambda S, M: S * M),
-            "falta la softmax: las puntuaciones pesan tal como salen, y no suman 1",
+            "falta el softmax: las puntuaciones pesan tal como salen, y no suman 1",
         ),
         Misconception(
             "keys_as_values",
@@ -1016,11 +1016,11 @@ PARALLEL = Exercise(
         ),
         Misconception(
             "norm_twice",
-            _parallel_with(  # también `before`: sin la primera norma no serían dos
+            _parallel_with(  # también `before`: sin la primera normalización no serían dos
                 before=lambda x, norm: norm(x), network_reads=_normed_again
             ),
-            "normalizas dos veces lo mismo: guarda el resultado. Ahorrarse una norma por bloque "
-            "es parte de lo que se gana",
+            "normalizas dos veces lo mismo: guarda el resultado. Ahorrarse una normalización por "
+            "bloque es parte de lo que se gana",
         ),
         Misconception(
             "no_residual",
@@ -1084,7 +1084,8 @@ PARALLEL = Exercise(
         Misconception(
             "also_at_the_end",
             _parallel_with(after=lambda y, norm: norm(y)),
-            "sobra la norma del final: la del modelo va después del último bloque, una sola",
+            "sobra la normalización del final: la del modelo va después del último bloque, una "
+            "sola",
         ),
         Misconception(
             "network_of_the_attention",
@@ -1502,9 +1503,9 @@ def _padded_call(student, padding, t):
 
 def _padded_cases(rng):
     return [
-        (torch.tensor([0, 3, 1]), 5),
-        (torch.tensor([2, 0]), 4),
-        (torch.tensor([5, 2, 0, 4]), 6),
+        (torch.tensor([0, 1 + _integer(rng, 1, 3), 1]), _integer(rng, 5, 8)),
+        (torch.tensor([_integer(rng, 1, 3), 0]), _integer(rng, 4, 8)),
+        (torch.randperm(6, generator=rng)[:4], 6),
         (torch.randint(1, 6, (3,), generator=rng), 7),
     ]
 
@@ -2246,19 +2247,19 @@ PARAMETERS = Exercise(
         Misconception(
             "one_norm",
             _counting(extra=lambda d, h, k, f: d),
-            "cuentas las ganancias de las normas: aquí solo se piden las matrices",
+            "cuentas las ganancias de las normalizaciones: aquí solo se piden las matrices",
         ),
         Misconception(
             "all_norms",
             _counting(extra=lambda d, h, k, f: d, once=lambda d, k: d),
-            "cuentas las ganancias de las normas, también la final: aquí solo se piden las "
-            "matrices",
+            "cuentas las ganancias de las normalizaciones, también la final: aquí solo se piden "
+            "las matrices",
         ),
         Misconception(
             "two_norms",
             _counting(extra=lambda d, h, k, f: 2 * d),
-            "cuentas dos normas por bloque: el bloque en paralelo tiene una, y además aquí solo se "
-            "piden las matrices",
+            "cuentas dos normalizaciones por bloque: el bloque en paralelo tiene una, y además "
+            "aquí solo se piden las matrices",
         ),
         Misconception(
             "table_twice",
@@ -2760,8 +2761,8 @@ MIXTURE = Exercise(
                 choose=lambda scores, k: torch.softmax(scores, -1).topk(k),
                 gates=lambda best, scores: torch.softmax(best, -1),
             ),
-            "pasas por la softmax dos veces, y así las compuertas se parecen demasiado entre sí: "
-            "una softmax de puntuaciones, no de probabilidades",
+            "pasas por el softmax dos veces, y así las compuertas se parecen demasiado entre sí: "
+            "un softmax de puntuaciones, no de probabilidades",
         ),
         Misconception(
             "equal_gates",
@@ -2782,7 +2783,7 @@ MIXTURE = Exercise(
             "scores_divided",
             _mixing(gates=lambda best, scores: best / best.sum(-1, keepdim=True)),
             "divides las puntuaciones entre su suma, y pueden ser negativas o anularse: para eso "
-            "está la softmax",
+            "está el softmax",
         ),
         Misconception(
             "first_gate_for_all",
@@ -2797,7 +2798,7 @@ MIXTURE = Exercise(
         Misconception(
             "zero_instead_of_hidden",
             _mixing(choose=_all_with_zeros),
-            "a los no elegidos les pones puntuación 0, y en una softmax un 0 también recibe su "
+            "a los no elegidos les pones puntuación 0, y en un softmax un 0 también recibe su "
             "parte: así trabajan todos",
         ),
         Misconception(
@@ -2808,7 +2809,7 @@ MIXTURE = Exercise(
         Misconception(
             "over_the_tokens",
             _mixing(gates=lambda best, scores: torch.softmax(best, 0)),
-            "la softmax suma sobre los tokens: las compuertas de cada token suman 1",
+            "el softmax suma sobre los tokens: las compuertas de cada token suman 1",
         ),
         Misconception(
             "worst_experts",

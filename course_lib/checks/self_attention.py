@@ -8,7 +8,7 @@ from course_lib.grading.exercise import Exercise, Misconception, combinable, no_
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.positions import sinusoidal_positions
 
-# El núcleo fundido suma en otro orden que la fórmula escrita: sus gradientes difieren en 1e-5.
+# El núcleo fusionado suma en otro orden que la fórmula escrita: sus gradientes difieren en 1e-5.
 TOLERANCE = 1e-4
 
 
@@ -72,7 +72,7 @@ WEIGHTS = Exercise(
         Misconception(
             "no_scale",
             _weights_with(scale=lambda Q, K: 1.0),
-            "falta la escala: sin dividir por √d_k, la softmax se vuelve casi dura cuando d_k "
+            "falta la escala: sin dividir por √d_k, el softmax se vuelve casi duro cuando d_k "
             "crece",
         ),
         Misconception(
@@ -88,13 +88,13 @@ WEIGHTS = Exercise(
         Misconception(
             "softmax_over_queries",
             _weights_with(normalise=_softmax_over(-2)),
-            "la softmax va sobre el eje de las claves (el último): cada consulta reparte un "
+            "el softmax va sobre el eje de las claves (el último): cada consulta reparte un "
             "total de 1, así que son las filas las que deben sumar 1, no las columnas",
         ),
         Misconception(
             "no_softmax",
             _weights_with(normalise=lambda scores: scores),
-            "son puntuaciones, todavía no pesos: falta la softmax, que las hace positivas y "
+            "son puntuaciones, todavía no pesos: falta el softmax, que las hace positivas y "
             "reparte un total de 1 por fila",
         ),
         Misconception(
@@ -181,7 +181,7 @@ CONTEXT = Exercise(
         Misconception(
             "no_scale",
             _context_with(scale=lambda X, Q: 1.0),
-            "las puntuaciones no están escaladas: divídelas por √d_k antes de la softmax",
+            "las puntuaciones no están escaladas: divídelas por √d_k antes del softmax",
         ),
         Misconception(
             "scale_by_d_in",
@@ -292,7 +292,8 @@ def _visible(t):
 
 
 def _causal(X, W_q, W_k, W_v):
-    return attention(*_project(X, W_q, W_k, W_v), mask=_visible(X.shape[-2]))
+    Q, K, V = _project(X, W_q, W_k, W_v)
+    return attention_weights(Q, K, mask=_visible(X.shape[-2])) @ V
 
 
 def _causal_cases(rng):
@@ -366,7 +367,7 @@ CAUSAL = Exercise(
         Misconception(
             "mask_after_softmax",
             _causal_with(hide=_show_all, after=lambda A, hidden: A.masked_fill(hidden, 0.0)),
-            "aplicas la máscara después de la softmax: lo oculto sigue contando en el "
+            "aplicas la máscara después del softmax: lo oculto sigue contando en el "
             "denominador; oculta las puntuaciones antes",
         ),
         Misconception(
@@ -421,7 +422,7 @@ CAUSAL = Exercise(
         Misconception(
             "softmax_over_queries",
             _causal_with(normalise=_softmax_over(-2)),
-            "la softmax va sobre las claves, el último eje; la tuya va sobre las consultas y "
+            "el softmax va sobre las claves, el último eje; el tuyo va sobre las consultas y "
             "normaliza cada columna",
         ),
     ),
@@ -432,7 +433,8 @@ CAUSAL = Exercise(
 
 
 def _self_attention(X, W_q, W_k, W_v):
-    return attention(*_project(X, W_q, W_k, W_v))
+    Q, K, V = _project(X, W_q, W_k, W_v)
+    return attention_weights(Q, K) @ V
 
 
 @combinable
@@ -469,13 +471,13 @@ BATCH_BUG = Exercise(
         Misconception(
             "unchanged",
             _attend_with(normalise=_softmax_over(1)),
-            "el error sigue ahí: con una sola frase, [t, t], el eje 1 es el de las claves; con "
+            "el error sigue ahí: con una sola oración, [t, t], el eje 1 es el de las claves; con "
             "un lote, [lote, t, t], el eje 1 es otro",
         ),
         Misconception(
             "first_axis",
             _attend_with(normalise=_softmax_over(0)),
-            "con un lote, el eje 0 es el de los ejemplos: normalizar sobre él mezcla frases "
+            "con un lote, el eje 0 es el de los ejemplos: normalizar sobre él mezcla oraciones "
             "distintas",
         ),
         Misconception(
@@ -492,7 +494,7 @@ BATCH_BUG = Exercise(
         Misconception(
             "fixed_axis_two",
             _attend_with(normalise=_softmax_over(2)),
-            "el eje 2 sirve para los lotes de un eje, pero no para una sola frase ni para varios "
+            "el eje 2 sirve para los lotes de un eje, pero no para una sola oración ni para varios "
             "ejes de lote: cuenta el eje desde el final",
             raises=IndexError,
         ),
@@ -520,7 +522,7 @@ READ_MAPS = Exercise(
     misconceptions=(
         _answer(
             "CBA",
-            "confundes la máscara aplicada antes con la aplicada después de la softmax: suma "
+            "confundes la máscara aplicada antes con la aplicada después del softmax: suma "
             "cada fila de los dos mapas",
         ),
         _answer(
@@ -585,7 +587,8 @@ def _equivariance_cases(rng):
     kinds = ("autoatención", "causal", "con posiciones", "media", "acumulada", "ordenada")
     kinds += ("primera", "doble", "última", "espejo", "girada", "decimales", "redondeo", "casi")
     cycle = torch.tensor([2, 0, 3, 4, 1])  # no es su propia inversa
-    return [(kind, _randn(rng, 5, 4), _randn(rng, 4, 4), cycle) for kind in kinds]
+    cases = [(kind, _randn(rng, 5, 4), _randn(rng, 4, 4), cycle) for kind in kinds]
+    return [cases[i] for i in torch.randperm(len(cases), generator=rng)]
 
 
 @combinable
@@ -682,6 +685,9 @@ def _design():
 
 def _design_call(student, X):
     W_q, W_k = student()
+    for W in (W_q, W_k):  # con más ejes, el producto los combinaría todos con todos
+        if not isinstance(W, torch.Tensor) or W.ndim != 2:
+            raise ValueError("W_q y W_k son dos matrices")
     return (X @ W_q) @ (X @ W_k).T
 
 

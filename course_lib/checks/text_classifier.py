@@ -296,7 +296,7 @@ BINARY_CROSS_ENTROPY = Exercise(
                 logs=lambda z: (F.log_softmax(z, dim=-1), torch.zeros_like(z)),
                 reduce=lambda gains: gains.sum(dim=-1).mean(),
             ),
-            "usas una softmax, con la que las clases compiten; aquí cada logit es una pregunta de "
+            "usas un softmax, con el que las clases compiten; aquí cada logit es una pregunta de "
             "sí o no, con su sigmoide",
         ),
         Misconception(
@@ -511,7 +511,7 @@ def _classify_cases(rng):
             _randn(rng, 2),
         )
 
-    # Entradas menores: con la softmax saturada, dos posiciones empatan en el máximo.
+    # Entradas menores: con el softmax saturado, dos posiciones empatan en el máximo.
     # Con entradas negativas y W_v positiva, los estados son negativos: un cero ganaría el máximo.
     W_q, W_k, W_v, *output = parameters(4, 4, 3)
     negative = (W_q, W_k, W_v.abs(), *output)

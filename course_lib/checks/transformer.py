@@ -10,7 +10,7 @@ from course_lib.grading.exercise import Exercise, Misconception, Part, combinabl
 from course_lib.primitives.attention import attention
 from course_lib.primitives.masks import padding_mask
 
-# El núcleo fundido suma en otro orden que la fórmula escrita: sus gradientes difieren en 1e-5.
+# El núcleo fusionado suma en otro orden que la fórmula escrita: sus gradientes difieren en 1e-5.
 TOLERANCE = 1e-4
 
 
@@ -19,7 +19,7 @@ def _randn(rng: torch.Generator, *shape: int, scale: float = 1.0) -> torch.Tenso
 
 
 def _matrix(rng: torch.Generator, d_in: int, d_out: int) -> torch.Tensor:
-    """Sortea parámetros que conservan la escala, algo mayores para que la softmax no sea plana."""
+    """Sortea parámetros que conservan la escala, algo mayores para que el softmax no sea plano."""
     return _randn(rng, d_in, d_out, scale=1.5 / math.sqrt(d_in))
 
 
@@ -27,6 +27,15 @@ def _tokens(rng, lengths, t: int, pad_id: int) -> torch.Tensor:
     """Sortea un lote de identificadores, `[batch, t]`, con relleno al final de cada fila."""
     ids = torch.randint(10, 60, (len(lengths), t), generator=rng)
     return ids.masked_fill(torch.arange(t) >= torch.tensor(lengths)[:, None], pad_id)
+
+
+def _integer(rng, low: int, high: int) -> int:
+    """Sortea un entero entre los dos, incluidos."""
+    return int(torch.randint(low, high + 1, (1,), generator=rng))
+
+
+def _shuffled(rng, *items):
+    return [items[i] for i in torch.randperm(len(items), generator=rng)]
 
 
 def _future_hidden(t_q: int, t_k: int | None = None) -> torch.Tensor:
@@ -120,7 +129,7 @@ SPLIT_HEADS = Exercise(
         Misconception(
             "splits_time",
             _split_with(cut=lambda X, h: X.unflatten(-2, (h, -1)), move=_as_it_is),
-            "partiste el tiempo: cada cabeza vería un trozo de la frase. Todas ven la frase "
+            "partiste el tiempo: cada cabeza vería un trozo de la oración. Todas ven la oración "
             "entera; lo que se reparten es el ancho",
         ),
     ),
@@ -176,7 +185,7 @@ MERGE_HEADS = Exercise(
         Misconception(
             "concatenates_time",
             lambda H: H.flatten(-3, -2),
-            "las pusiste una debajo de otra: la frase parece num_heads veces más larga. Se "
+            "las pusiste una debajo de otra: la oración parece num_heads veces más larga. Se "
             "concatenan de lado, para que cada posición recupere su ancho",
         ),
         Misconception(
@@ -219,12 +228,13 @@ def _decoder_mask(token_ids, pad_id):
 
 
 def _mask_cases(rng):
-    left = _tokens(rng, (5, 5), 5, pad_id=3)
-    left[0, :2] = 3  # relleno por delante: también existe
+    t, n, m = (_integer(rng, 4, 7) for _ in range(3))
+    left = _tokens(rng, (n, n), n, pad_id=3)
+    left[_integer(rng, 0, 1), : _integer(rng, 1, n - 2)] = 3  # por delante: también existe
     return [
-        (_tokens(rng, (5, 3, 1), 5, pad_id=0), 0),
+        (_tokens(rng, _shuffled(rng, t, _integer(rng, 2, t - 1), 1), t, pad_id=0), 0),
         (left, 3),
-        (_tokens(rng, (4, 2), 4, pad_id=99), 99),  # mayor que cualquier palabra
+        (_tokens(rng, (m, _integer(rng, 1, m - 1)), m, pad_id=99), 99),  # mayor que toda palabra
     ]
 
 
@@ -269,8 +279,8 @@ DECODER_MASK = Exercise(
         Misconception(
             "only_causal_one_matrix",
             _mask_with(combine=lambda past, keys: past, heads=_as_it_is),
-            "es la máscara causal sola, la misma para todas las frases; el relleno de cada una es "
-            "distinto, y por eso hace falta el eje del lote",
+            "es la máscara causal sola, la misma para todas las oraciones; el relleno de cada una "
+            "es distinto, y por eso hace falta el eje del lote",
         ),
         Misconception(
             "only_padding",
@@ -325,7 +335,7 @@ DECODER_MASK = Exercise(
             "hides_both",
             _mask_with(padding=lambda keys, queries: keys & queries),
             "el relleno cuenta como clave, que es lo pedido, y también como consulta, que sobra: "
-            "lo que salga en una posición de relleno no se usa, y la softmax de una fila que no "
+            "lo que salga en una posición de relleno no se usa, y el softmax de una fila que no "
             "ve nada es NaN en más de una biblioteca",
         ),
         Misconception(
@@ -442,7 +452,7 @@ CROSS_ATTENTION = Exercise(
             "swapped_and_masked",
             _cross_with(queries=_of_source, keys=_of_target, values=_of_target),
             "las consultas salen del origen y las claves del objetivo: es al revés. Por eso la "
-            "máscara del origen no encaja, salvo cuando las dos frases miden lo mismo",
+            "máscara del origen no encaja, salvo cuando las dos oraciones miden lo mismo",
             raises=RuntimeError,
         ),
         Misconception(
@@ -489,19 +499,19 @@ CROSS_ATTENTION = Exercise(
         Misconception(
             "causal",
             _cross_with(visible=lambda mask, t: mask & _future_hidden(t, mask.shape[-1])),
-            "pusiste una máscara causal: la frase de origen ya se leyó entera, y nada en ella es "
+            "pusiste una máscara causal: la oración de origen ya se leyó entera, y nada en ella es "
             "futuro; aquí solo se oculta su relleno",
         ),
         Misconception(
             "mask_after_softmax",
             _cross_with(weigh=lambda scores, mask: scores.softmax(-1).masked_fill(~mask, 0.0)),
-            "ocultas después de la softmax (o pones a cero los valores, que da lo mismo): los "
+            "ocultas después del softmax (o pones a cero los valores, que da lo mismo): los "
             "pesos que quedan ya no suman 1; oculta las puntuaciones antes",
         ),
         Misconception(
             "softmax_over_queries",
             _cross_with(weigh=lambda scores, mask: scores.softmax(-2).masked_fill(~mask, 0.0)),
-            "la softmax va sobre las claves, el último eje: cada palabra que se escribe reparte 1 "
+            "el softmax va sobre las claves, el último eje: cada palabra que se escribe reparte 1 "
             "entre las del origen, y no al revés",
         ),
         Misconception(
@@ -877,11 +887,11 @@ RMS_NORM = Exercise(
 )
 
 
-# 7 · Dónde va la norma
+# 7 · Dónde va la normalización
 
 
 def _residual_call(student, x, W, placement, gain, gain_out):
-    """Construye la subcapa y las dos normas a partir de datos simples."""
+    """Construye la subcapa y las dos normalizaciones a partir de datos simples."""
 
     def norm_with(g):
         return lambda z: F.layer_norm(z, z.shape[-1:], g)
@@ -947,8 +957,8 @@ RESIDUAL = Exercise(
         Misconception(
             "post_and_pre_swapped",
             _residual_with(post=_pre, pre=_post),
-            "confundes post con pre: el nombre dice dónde va la norma respecto de la subcapa. "
-            "post, después (y después de la suma); pre, antes",
+            "confundes post con pre: el nombre dice dónde va la normalización respecto de la "
+            "subcapa. post, después (y después de la suma); pre, antes",
         ),
         Misconception(
             "always_post",
@@ -996,41 +1006,42 @@ RESIDUAL = Exercise(
         Misconception(
             "post_normalises_the_branch",
             _residual_with(post=lambda x, f, norm, norm_out: x + norm(f(x))),
-            "en post, la norma se aplica a la suma, no a la salida de la subcapa",
+            "en post, la normalización se aplica a la suma, no a la salida de la subcapa",
         ),
         Misconception(
             "post_normalises_the_input",
             _residual_with(post=lambda x, f, norm, norm_out: norm(x) + f(x)),
-            "en post, la norma va después de sumar; tú normalizas la entrada y sumas después",
+            "en post, la normalización va después de sumar; tú normalizas la entrada y sumas "
+            "después",
         ),
         Misconception(
             "pre_normalises_the_sum",
             _residual_with(pre=lambda x, f, norm, norm_out: norm(x + f(norm(x)))),
-            "en pre sobra la norma del final: la suma sale sin normalizar, y así llega al bloque "
-            "siguiente",
+            "en pre sobra la normalización del final: la suma sale sin normalizar, y así llega al "
+            "bloque siguiente",
         ),
         Misconception(
             "sandwich_normalises_the_sum",
             _residual_with(sandwich=lambda x, f, norm, norm_out: norm_out(x + f(norm(x)))),
-            "en sándwich, la segunda norma va dentro de la rama, antes de sumar: las dos rodean "
-            "a la subcapa, no a la suma",
+            "en sándwich, la segunda normalización va dentro de la rama, antes de sumar: las dos "
+            "rodean a la subcapa, no a la suma",
         ),
         Misconception(
             "sandwich_around_everything",
             _residual_with(sandwich=lambda x, f, norm, norm_out: norm(x + norm_out(f(x)))),
             "en sándwich normalizas la suma, y la entrada de la subcapa llega sin normalizar: las "
-            "dos normas van en la rama, una antes y otra después de la subcapa",
+            "dos normalizaciones van en la rama, una antes y otra después de la subcapa",
         ),
         Misconception(
             "sandwich_shares_its_norm",
             _residual_with(sandwich=lambda x, f, norm, norm_out: x + norm(f(norm(x)))),
-            "en sándwich usas la misma norma a los dos lados: cada una tiene sus parámetros; la de "
-            "salida es norm_out",
+            "en sándwich usas la misma normalización a los dos lados: cada una tiene sus "
+            "parámetros; la de salida es norm_out",
         ),
         Misconception(
             "sandwich_norms_exchanged",
             _residual_with(sandwich=lambda x, f, norm, norm_out: x + norm(f(norm_out(x)))),
-            "las dos normas del sándwich están intercambiadas: norm entra, norm_out sale",
+            "las dos normalizaciones del sándwich están intercambiadas: norm entra, norm_out sale",
         ),
         Misconception(
             "sandwich_without_input_norm",
@@ -1040,8 +1051,8 @@ RESIDUAL = Exercise(
         Misconception(
             "sandwich_without_output_norm",
             _residual_with(sandwich=_pre),
-            "con «sandwich» haces lo que se pide con «pre»: falta la norma de la salida de la "
-            "subcapa",
+            "con «sandwich» haces lo que se pide con «pre»: falta la normalización de la salida "
+            "de la subcapa",
         ),
     ),
 )
@@ -1051,7 +1062,7 @@ RESIDUAL = Exercise(
 
 
 def _norm(X, P, which):
-    """La norma 1 o la 2; con None, una sin parámetros."""
+    """La normalización 1 o la 2; con None, una sin parámetros."""
     return F.layer_norm(X, X.shape[-1:], P.get(f"gain_{which}"), P.get(f"bias_{which}"))
 
 
@@ -1191,19 +1202,19 @@ ENCODER_BLOCK = Exercise(
         Misconception(
             "norms_exchanged",
             _block_with(norms=(2, 1)),
-            "usas los parámetros de una norma en el lugar de la otra: la 1 sigue a la atención y "
-            "la 2, a la red prealimentada",
+            "usas los parámetros de una normalización en el lugar de la otra: la 1 sigue a la "
+            "atención y la 2, a la red prealimentada",
         ),
         Misconception(
             "one_norm_twice",
             _block_with(norms=(1, 1)),
-            "usas los mismos parámetros en las dos normas: cada una tiene los suyos",
+            "usas los mismos parámetros en las dos normalizaciones: cada una tiene los suyos",
         ),
         Misconception(
             "norms_without_parameters",
             _block_with(norms=(None, None)),
-            "las normas no usan sus parámetros: F.layer_norm los recibe después de la forma, "
-            "ganancia y sesgo",
+            "las normalizaciones no usan sus parámetros: F.layer_norm los recibe después de la "
+            "forma, ganancia y sesgo",
         ),
         Misconception(
             "network_without_biases",
@@ -1270,8 +1281,8 @@ ENCODER_BLOCK = Exercise(
         Misconception(
             "causal",
             _block_with(visible=lambda mask, t: mask & _future_hidden(t)),
-            "pusiste además una máscara causal: el codificador lee la frase entera, y en ella nada "
-            "es futuro",
+            "pusiste además una máscara causal: el codificador lee la oración entera, y en ella "
+            "nada es futuro",
         ),
         Misconception(
             "output_matrix_transposed",
@@ -1281,7 +1292,7 @@ ENCODER_BLOCK = Exercise(
         Misconception(
             "only_attention",
             _block_with(second=lambda z, f, norm, X: z),
-            "falta la segunda mitad del bloque: la red, su suma y su norma",
+            "falta la segunda mitad del bloque: la red, su suma y su normalización",
         ),
         Misconception(
             "no_output_matrix",
@@ -1373,13 +1384,13 @@ DECODER_BUG = Exercise(
             "unchanged",
             _decoder_with(own=_everything, cross=_causal_too),
             "el error sigue ahí. Pregúntate en qué atención hay un futuro que ocultar: ¿en la "
-            "que mira lo que ya se escribió, o en la que mira la frase de origen?",
+            "que mira lo que ya se escribió, o en la que mira la oración de origen?",
         ),
         Misconception(
             "both_causal",
             _decoder_with(cross=_causal_too),
             "en la atención cruzada sobra lo causal: la primera palabra que se escribe no ve el "
-            "final de la frase de origen",
+            "final de la oración de origen",
         ),
         Misconception(
             "none_causal",
@@ -1562,7 +1573,7 @@ def _parameters_with(
     blocks=1,
     outside=0,
 ):
-    """La cuenta por partes; `norms` son las cifras por coordenada de todas las normas."""
+    """La cuenta por partes; `norms` son las cifras por coordenada de todas las normalizaciones."""
     attention = heads * projections * (512 * 512 + attention_biases * 512)
     layers = sum(d_in * d_out + network_biases * d_out for d_in, d_out in network)
     block = attentions * attention + layers + norms(attentions + 1) * 512
@@ -1579,7 +1590,7 @@ PARAMETERS = Exercise(
             "one_attention",
             _parameters_with(attentions=1),
             "cuentas las subcapas del codificador; el decodificador tiene una atención más, y "
-            "una norma más",
+            "una normalización más",
         ),
         Misconception(
             "one_attention_three_norms",
@@ -1589,18 +1600,18 @@ PARAMETERS = Exercise(
         Misconception(
             "two_norms",
             _parameters_with(norms=lambda sublayers: 2 * 2),
-            "cuentas una norma de menos: hay una por subcapa, y las subcapas son tres",
+            "cuentas una normalización de menos: hay una por subcapa, y las subcapas son tres",
         ),
         Misconception(
             "no_norms",
             _parameters_with(norms=lambda sublayers: 0),
-            "faltan las normas: cada una tiene una ganancia y un sesgo por coordenada",
+            "faltan las normalizaciones: cada una tiene una ganancia y un sesgo por coordenada",
         ),
         Misconception(
             "norms_without_bias",
             _parameters_with(norms=lambda sublayers: sublayers),
-            "cuentas una sola cifra por coordenada en cada norma, que tiene ganancia y también "
-            "sesgo, o un b_1 de 512, que debe medir d_ff",
+            "cuentas una sola cifra por coordenada en cada normalización, que tiene ganancia y "
+            "también sesgo, o un b_1 de 512, que debe medir d_ff",
         ),
         Misconception(
             "no_biases",
@@ -1620,7 +1631,7 @@ PARAMETERS = Exercise(
         Misconception(
             "one_norm",
             _parameters_with(norms=lambda sublayers: 2),
-            "cuentas una sola norma: hay una por subcapa, y las subcapas son tres",
+            "cuentas una sola normalización: hay una por subcapa, y las subcapas son tres",
         ),
         Misconception(
             "with_embedding",
@@ -1630,7 +1641,7 @@ PARAMETERS = Exercise(
         Misconception(
             "nothing_but_matrices",
             _parameters_with(attention_biases=0, network_biases=0, norms=lambda sublayers: 0),
-            "cuentas las matrices solas: faltan los sesgos y las normas",
+            "cuentas las matrices solas: faltan los sesgos y las normalizaciones",
         ),
         Misconception(
             "no_output_matrix",

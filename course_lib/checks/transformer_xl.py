@@ -144,7 +144,8 @@ SEGMENTS = Exercise(
         Misconception(
             "no_shift",
             _segments_with(both=_not_shifted),
-            "la entrada y la respuesta son lo mismo: en cada lugar se responde el token siguiente",
+            "la entrada y la respuesta son lo mismo: en cada posición se responde el token "
+            "siguiente",
         ),
         Misconception(
             "swapped",
@@ -485,14 +486,10 @@ def _first_seen_call(student, position, num_layers, memory_length, segment_lengt
 
 
 def _first_seen_cases(rng):
-    cases = [
-        (29, 2, 4, 4),
-        (29, 3, 2, 4),
-        (40, 2, 6, 4),
-        (11, 2, 8, 4),
-        (23, 1, 0, 5),
-        (31, 1, 5, 4),
-    ]
+    chosen = [(29, 2, 4, 4), (29, 3, 2, 4), (40, 2, 6, 4), (23, 1, 0, 5), (31, 1, 5, 4)]
+    # Unos segmentos más adelante, la respuesta está otros tantos más adelante.
+    cases = [(p + _integer(rng, 0, 9) * length, n, m, length) for p, n, m, length in chosen]
+    cases.append((11, 2, 8, 4))
     for _ in range(4):
         m, length = _integer(rng, 3, 9), _integer(rng, 3, 8)
         cases.append((_integer(rng, 60, 90), _integer(rng, 2, 4), m, length))
@@ -610,7 +607,7 @@ FIRST_SEEN = Exercise(
             "not_included",
             _first_seen_with(answer=lambda first, p: first - 1),
             "al final te pasas de una: con memoria m se ven las m posiciones anteriores al "
-            "segmento, y la primera de ellas está m lugares antes de su comienzo",
+            "segmento, y la primera de ellas está m posiciones antes de su comienzo",
         ),
     ),
 )
@@ -629,7 +626,15 @@ def _visible_call(student, length, memory_length):
 
 
 def _visible_cases(rng):
-    return [(4, 3), (5, 0), (1, 4), (2, 5), (3, 3), (_integer(rng, 3, 6), _integer(rng, 1, 6))]
+    longer, equal = _integer(rng, 4, 8), _integer(rng, 3, 8)
+    return [
+        (longer, _integer(rng, 1, longer - 1)),
+        (_integer(rng, 3, 8), 0),
+        (1, _integer(rng, 2, 8)),
+        (_integer(rng, 2, 4), _integer(rng, 5, 8)),
+        (equal, equal),
+        (_integer(rng, 3, 6), _integer(rng, 1, 6)),
+    ]
 
 
 @combinable
@@ -871,7 +876,7 @@ RELATIVE_SHIFT = Exercise(
         Misconception(
             "garbage",
             _shift_with(hide=_seen),
-            "falta ocultar el futuro: sobre la diagonal quedan números sin sentido, y la "
+            "falta ocultar el futuro: sobre la diagonal quedan números sin sentido, y el "
             "softmax les daría peso",
         ),
         Misconception(
@@ -960,7 +965,7 @@ RELATIVE_SHIFT = Exercise(
         Misconception(
             "hides_with_zero",
             _shift_with(hide=lambda S, future: S.masked_fill(future, 0.0)),
-            "pones 0 en el futuro, y para la softmax un 0 es una puntuación como otra: hace falta "
+            "pones 0 en el futuro, y para el softmax un 0 es una puntuación como otra: hace falta "
             "−∞",
         ),
         Misconception(
@@ -1274,7 +1279,7 @@ SCORES = Exercise(
         Misconception(
             "hides_with_zero",
             _scores_with(hide=lambda S: _hide_future(S, 0.0)),
-            "en el futuro va −∞, y no 0, que para la softmax es una puntuación como otra",
+            "en el futuro va −∞, y no 0, que para el softmax es una puntuación como otra",
         ),
         Misconception(
             "hides_with_a_number",
@@ -1294,7 +1299,7 @@ SCORES = Exercise(
         Misconception(
             "weights",
             _scores_with(after=lambda S: torch.softmax(S, dim=-1)),
-            "devuelves ya los pesos, después de la softmax; se piden las puntuaciones",
+            "devuelves ya los pesos, después del softmax; se piden las puntuaciones",
         ),
     ),
 )

@@ -260,7 +260,9 @@ LABEL_SMOOTHING = Exercise(
 
 def _warmup_cases(rng):
     cases = []
-    for d_model, warmup in ((512, 4000), (64, 100)):
+    for width, most in ((64, 4000), (8, 100)):
+        d_model = width * int(torch.randint(4, 13, (1,), generator=rng))
+        warmup = int(torch.randint(most // 2, 2 * most, (1,), generator=rng))
         early, late = (int(torch.randint(1, warmup, (1,), generator=rng)) for _ in range(2))
         cases += [(step, d_model, warmup) for step in (1, early, warmup, warmup + late)]
     return cases
@@ -913,7 +915,7 @@ NUCLEUS = Exercise(
         Misconception(
             "softmax_again",
             _nucleus_with(share=_softmax_of_the_kept),
-            "aplicas una softmax a las probabilidades, y cambian sus proporciones: basta con "
+            "aplicas un softmax a las probabilidades, y cambian sus proporciones: basta con "
             "dividirlas por su suma",
         ),
         Misconception(

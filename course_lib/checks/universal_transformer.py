@@ -817,8 +817,8 @@ ADAPTIVE_LOOP = Exercise(
         Misconception(
             "only_the_active",
             _loop_with(transform=_transform_the_active),
-            "al bloque le das solo las activas, juntas las de todas las frases: dejan de ver a las "
-            "que pararon y ven a las de otras frases. Dale el tensor entero y elige después",
+            "al bloque le das solo las activas, juntas las de todas las oraciones: dejan de ver a "
+            "las que pararon y ven a las de otras oraciones. Dale el tensor entero y elige después",
         ),
         Misconception(
             "transforms_the_input",
@@ -1136,7 +1136,7 @@ PONDER_BUG = Exercise(
             "counts_padding",
             _ponder_with(reduce=lambda cost, real: cost.mean()),
             "promedias también el relleno: la pérdida cambiaría con lo largas que sean las demás "
-            "frases del lote",
+            "oraciones del lote",
         ),
         Misconception(
             "divides_by_everything",
@@ -1157,8 +1157,8 @@ PONDER_BUG = Exercise(
         Misconception(
             "mean_of_means",
             _ponder_with(reduce=lambda cost, real: ((cost * real).sum(-1) / real.sum(-1)).mean()),
-            "promedias cada frase y después las frases, y una posición de una frase corta pesa "
-            "más: se promedia una vez, sobre todas las posiciones reales",
+            "promedias cada oración y después las oraciones, y una posición de una oración corta "
+            "pesa más: se promedia una vez, sobre todas las posiciones reales",
         ),
         Misconception(
             "per_position",
@@ -1241,14 +1241,14 @@ SHARED_BUG = Exercise(
         Misconception(
             "sees_the_future",
             _shared_with(over=_whole_sentence),
-            "la media es de toda la frase: vota el futuro, y la primera palabra decide con la p "
+            "la media es de toda la oración: vota el futuro, y la primera palabra decide con la p "
             "de la última",
         ),
         Misconception(
             "sees_the_future_everywhere",
             _shared_with(over=_whole_sentence, fill=_unfilled),
-            "vota el futuro, y el relleno recibe también la media de toda la frase: cada posición "
-            "decide con las reales que van hasta ella, y en el relleno va 0",
+            "vota el futuro, y el relleno recibe también la media de toda la oración: cada "
+            "posición decide con las reales que van hasta ella, y en el relleno va 0",
         ),
         Misconception(
             "global_and_zeroed",
@@ -1302,8 +1302,8 @@ SHARED_BUG = Exercise(
         Misconception(
             "mean_of_the_batch",
             _shared_with(over=lambda x: x.sum().expand_as(x), fill=_unfilled),
-            "la media junta las posiciones de todas las frases del lote: cada frase decide sola, "
-            "y cada posición, con las que van hasta ella",
+            "la media junta las posiciones de todas las oraciones del lote: cada oración decide "
+            "sola, y cada posición, con las que van hasta ella",
         ),
         Misconception(
             "divides_by_place",
@@ -1336,7 +1336,7 @@ SHARED_BUG = Exercise(
             _shared_with(
                 divide=lambda gathered, counted, real: gathered / real.sum(1, keepdim=True)
             ),
-            "divides por el largo de la frase entera, que un decodificador todavía no conoce: "
+            "divides por el largo de la oración entera, que un decodificador todavía no conoce: "
             "entre cuántas van hasta esa posición",
         ),
         Misconception(
@@ -1348,7 +1348,7 @@ SHARED_BUG = Exercise(
         Misconception(
             "over_the_batch",
             _shared_with(over=lambda x: x.cumsum(0)),
-            "acumulas por el eje del lote: cada fila es otra frase, y no vota en esta",
+            "acumulas por el eje del lote: cada fila es otra oración, y no vota en esta",
         ),
     ),
 )
@@ -1376,7 +1376,7 @@ def _update_with(
     put=_in_its_place,
     finish=lambda new, computed: new,
 ):
-    """Un estado nuevo, frase por frase; `who` dice quién pregunta y quién se mueve."""
+    """Un estado nuevo, oración por oración; `who` dice quién pregunta y quién se mueve."""
 
     def implementation(state, active, block):
         new, computed = base(state), []
@@ -1416,7 +1416,7 @@ def _update_cases(rng):
         draw([[0, 1, 1, 0], [0, 0, 0, 0], [1, 0, 1, 1]], 6),
         draw([[0, 1, 0, 1], [1, 1, 0, 0]], 4),  # las dos con dos activas
         draw([[1, 1, 1], [1, 1, 1]], 2),  # el primer paso: aún no para nadie
-        draw([[0, 1, 1, 0]], 4),  # una sola frase
+        draw([[0, 1, 1, 0]], 4),  # una sola oración
     ]
 
 
@@ -1471,14 +1471,14 @@ ACTIVE_ONLY = Exercise(
         Misconception(
             "whole_rows",
             _update_with(compute=_compute_whole_rows),
-            "te saltas las frases en que no hay nada que calcular, pero en las demás calculas la "
-            "fila entera: pásale a block solo sus posiciones activas",
+            "te saltas las oraciones en que no hay nada que calcular, pero en las demás calculas "
+            "la fila entera: pásale a block solo sus posiciones activas",
         ),
         Misconception(
             "padded_gather",
             _padded_gather,
-            "reúnes el mismo número de posiciones en todas las frases, y donde hay menos activas "
-            "calculas de más: es lo que se hace en una GPU, pero aquí van solo las activas",
+            "reúnes el mismo número de posiciones en todas las oraciones, y donde hay menos "
+            "activas calculas de más: es lo que se hace en una GPU, pero aquí van solo las activas",
         ),
         Misconception(
             "mask_inverted_after_computing",
@@ -1514,8 +1514,8 @@ ACTIVE_ONLY = Exercise(
         Misconception(
             "whole_batch_context",
             _whole_batch_context,
-            "con una sola frase funciona; con varias, las formas no concuerdan: como contexto das "
-            "el lote entero, y cada frase mira solo su fila, state[row]",
+            "con una sola oración funciona; con varias, las formas no concuerdan: como contexto "
+            "das el lote entero, y cada oración mira solo su fila, state[row]",
             raises=RuntimeError,
         ),
         Misconception(
@@ -1540,12 +1540,13 @@ ACTIVE_ONLY = Exercise(
         Misconception(
             "one_long_sentence",
             _update_with(context=lambda state, active, new: [state.flatten(0, 1)] * len(state)),
-            "el contexto son todas las frases del lote pegadas: cada posición mira solo su frase",
+            "el contexto son todas las oraciones del lote pegadas: cada posición mira solo su "
+            "oración",
         ),
         Misconception(
             "one_long_sentence_of_active",
             _update_with(context=lambda state, active, new: [state[active]] * len(state)),
-            "el contexto son las activas de todo el lote, juntas: cada posición mira su frase, y "
+            "el contexto son las activas de todo el lote, juntas: cada posición mira su oración, y "
             "entera, también a las que pararon",
         ),
         Misconception(

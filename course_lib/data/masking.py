@@ -1,4 +1,4 @@
-"""Tareas para aprender de texto sin etiquetas: palabras ocultas y pares de frases seguidas o no."""
+"""Tareas para aprender de texto sin etiquetas: palabras ocultas y pares de oraciones."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -123,7 +123,7 @@ class Masking:
 
 
 class NextSentence(NamedTuple):
-    """Dos frases, y si la segunda seguía a la primera (`FOLLOWS`) o es de otro texto (`RANDOM`)."""
+    """Dos oraciones: la segunda seguía a la primera (`FOLLOWS`) o es de otro texto (`RANDOM`)."""
 
     first: Sentence
     second: Sentence
@@ -133,26 +133,27 @@ class NextSentence(NamedTuple):
 def next_sentence_pairs(
     documents: Sequence[Sequence[Sentence]], seed: int = 0
 ) -> Iterator[NextSentence]:
-    """Empareja cada frase con la que la sigue o, la mitad de las veces, con una de otro texto.
+    """Empareja cada oración con la que la sigue o, la mitad de las veces, con una de otro texto.
 
     Argumentos:
-        documents: textos, cada uno con sus frases en orden: los pasos de cada receta. Las frases
-            pueden ser textos o listas de identificadores.
+        documents: textos, cada uno con sus oraciones en orden: los pasos de cada receta. Una
+            oración es un texto o una lista de identificadores.
         seed: semilla de los sorteos.
 
     Devuelve:
-        Un par por cada dos frases seguidas. La frase al azar nunca es igual a la que seguía.
+        Un par por cada dos oraciones seguidas. La oración al azar nunca es igual a la que seguía.
 
     Errores:
-        ValueError: si hay menos de dos textos con frases, o no se encuentra en otro texto una
-        frase que no sea la que seguía.
+        ValueError: si hay menos de dos textos con oraciones, o no se encuentra en otro texto una
+        oración que no sea la que seguía.
 
     Fuente: Devlin et al. (2018), §3.1 (tarea 2); capítulo `bert`.
     """
     documents = [document for document in documents if len(document)]
     if len(documents) < 2:
         raise ValueError(
-            "documents: se esperaban al menos dos textos con frases, para tomar de otro la que no "
+            "documents: se esperaban al menos dos textos con oraciones, para tomar de otro la que "
+            "no "
             f"sigue, y llegaron {len(documents)}."
         )
     return _pairs(documents, Random(seed))
@@ -168,11 +169,11 @@ def join_pair(
 ) -> tuple[list[int], list[int]]:
     """Forma «[CLS] primera [SEP] segunda [SEP]» sin pasar de un largo.
 
-    Si no cabe, pierde tokens del final, de uno en uno, la frase más larga; si miden lo mismo, la
+    Si no cabe, pierde tokens del final, de uno en uno, la oración más larga; si miden lo mismo, la
     segunda.
 
     Argumentos:
-        first, second: identificadores de las dos frases, sin especiales; None si no hay segunda.
+        first, second: identificadores de las dos oraciones, sin especiales; None si no hay segunda.
         class_id, separator_id: los números de «[CLS]» y «[SEP]».
         max_length: el largo máximo, con los especiales.
 
@@ -180,7 +181,7 @@ def join_pair(
         Los identificadores y el segmento de cada uno: 0 en «[CLS] primera [SEP]», 1 en lo demás.
 
     Errores:
-        ValueError: si no cabe ni un token de cada frase.
+        ValueError: si no cabe ni un token de cada oración.
 
     Fuente: Devlin et al. (2018), §3 y apéndice A.2.
     """
@@ -189,7 +190,7 @@ def join_pair(
     if room < len(parts):
         raise ValueError(
             f"max_length: se esperaban al menos {1 + 2 * len(parts)} tokens, para los especiales y "
-            f"uno por frase, y llegó {max_length}."
+            f"uno por oración, y llegó {max_length}."
         )
     for part, length in zip(parts, _fitted([len(part) for part in parts], room), strict=True):
         del part[length:]
@@ -245,7 +246,7 @@ def _pairs(documents, random: Random):
 
 
 def _other(documents, i: int, second, random: Random):
-    """Una frase de un texto que no es el i y que no es igual a la que seguía."""
+    """Una oración de un texto que no es el i y que no es igual a la que seguía."""
     for _ in range(TRIES):
         j = _below(random, len(documents) - 1)
         document = documents[j + (j >= i)]
@@ -253,7 +254,7 @@ def _other(documents, i: int, second, random: Random):
         if sentence != second:
             return sentence
     raise ValueError(
-        f"No se encontró en otro texto una frase distinta de {second!r}: las de todos los textos "
+        f"No se encontró en otro texto una oración distinta de {second!r}: las de todos los textos "
         "son casi iguales. Añade textos más variados."
     )
 

@@ -158,7 +158,7 @@ def choice_examples(
 def question_examples(
     count: Natural, seed: Natural = 0, *, held_out: Flag = False
 ) -> list[QuestionExample]:
-    """Da preguntas sobre una receta con el lugar de su respuesta.
+    """Da preguntas sobre una receta con la posición de su respuesta.
 
     El texto contiene siempre otros datos de la clase que se pregunta. ``kind`` es uno de
     ``QUESTION_KINDS``.

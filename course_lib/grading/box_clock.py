@@ -3,10 +3,12 @@
 Con un reloj de pared, el plazo de una entrega dependería de la que se califica a su lado: cuarenta
 procesos que no paran vuelven lenta a la vecina, y su nota sería otra. Aquí cada plazo se mide así:
 
-    avance = máx(reloj de pared − espera por un procesador, tiempo de procesador de la caja)
+    avance = máx(reloj de pared − espera por un procesador, tiempo de procesador de la caja,
+                 tiempo de procesador de quien la califica)
 
-Quien duerme gasta reloj de pared, quien calcula con varios procesos a la vez los gasta todos, y a
-quien otros dejan sin procesador no se le cuenta. La espera la da el núcleo, por hilo
+Quien duerme gasta reloj de pared, quien calcula con varios procesos a la vez los gasta todos, quien
+contesta algo que cuesta comprobar gasta lo que cuesta, y a quien otros dejan sin procesador no se
+le cuenta. La espera la da el núcleo, por hilo
 (`/proc/PID/task/TID/schedstat`); donde no la da, el tiempo es el de pared.
 """
 
@@ -49,12 +51,13 @@ class BoxClock:
     def __init__(self, patience: float) -> None:
         self.patience, self.wall = patience, 0.0
         self._own, self._looked = 0.0, time.monotonic()
+        self._worked = time.thread_time()
         self._before: Usage | None = None
         self._our_wait = _waited("/proc/thread-self")
 
     def __call__(self) -> float:
         """Da los segundos hasta ahora; los posteriores a la última mirada son de pared."""
-        return self._own + self._since()
+        return self._own + max(self._since(), time.thread_time() - self._worked)
 
     def _since(self) -> float:
         return min(time.monotonic() - self._looked, _LONGEST)
@@ -66,6 +69,7 @@ class BoxClock:
             usage: lo que gasta la caja; la primera vez que se mira una, no se cuenta.
         """
         passed, our_wait = self._since(), _waited("/proc/thread-self")
+        ours, self._worked = time.thread_time() - self._worked, time.thread_time()
         self._looked = time.monotonic()
         self.wall += passed
         waited, cpu = our_wait - self._our_wait, 0.0
@@ -74,7 +78,7 @@ class BoxClock:
             waited += max((w - old.get(tid, 0.0) for tid, w in usage.waits.items()), default=0.0)
             cpu = usage.cpu - self._before.cpu - _TICK
         self._our_wait, self._before = our_wait, usage
-        self._own += passed if self.wall > self.patience else max(passed - waited, cpu, 0.0)
+        self._own += passed if self.wall > self.patience else max(passed - waited, cpu, ours)
 
     def new_box(self) -> None:
         """Olvida la caja anterior."""

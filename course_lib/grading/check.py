@@ -8,7 +8,10 @@ calificador: se sortean entradas, se ejecuta al estudiante (`running`) y se juzg
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+import sys
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -37,12 +40,31 @@ def check(name: str, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
         seed: semilla de las entradas; fija en el cuaderno, secreta en un calificador.
 
     Devuelve:
-        Verdict: su texto dice si es correcto, si está pendiente o qué falla.
+        Verdict: su texto dice si es correcto, si está pendiente o qué falla; en un cuaderno,
+        también si lo que se comprueba no tiene el nombre que se busca al calificar.
 
     Errores:
         ValueError: no hay ejercicio con ese nombre.
     """
-    return check_exercise(find_exercise(name), student, seed=seed)
+    verdict = check_exercise(find_exercise(name), student, seed=seed)
+    return replace(verdict, note=_other_name(name, student))
+
+
+def _other_name(exercise: str, student: Any) -> str:
+    """Avisa si, en el cuaderno desde el que se llama, la respuesta tiene otro nombre."""
+    from course_lib.grading.submission import topic_sheet  # que importa este módulo
+
+    shell = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
+    if not shell or "COURSE_REGENERATING" in os.environ:
+        return ""  # no es un cuaderno, o es el que dice cómo se llama
+    scope = shell.user_ns
+    try:
+        name = topic_sheet(exercise.partition(".")[0]).names[exercise]
+    except (FileNotFoundError, KeyError):  # no está el proyecto entero, o no es un ejercicio suyo
+        return ""
+    if name in scope and scope[name] is student:
+        return ""
+    return f"al calificar se busca «{name}», y aquí compruebas otra cosa: ponle ese nombre"
 
 
 def check_exercise(exercise: Exercise, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:

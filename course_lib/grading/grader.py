@@ -8,18 +8,25 @@ Si se cuelga o termina, se sustituye por otro y los demás ejercicios siguen.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import re
+import resource
+import selectors
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import course_lib
+from course_lib.grading import box_root
 from course_lib.grading.box_clock import BoxClock
 from course_lib.grading.check import first_verdict, recognise_two, topic_exercises
 from course_lib.grading.exercise import Exercise
@@ -30,7 +37,15 @@ from course_lib.grading.library_view import (
     write_view,
 )
 from course_lib.grading.remote import Peer, RemoteFunction
-from course_lib.grading.sandbox import LIBRARY, Limits, Sandbox, SandboxError, why_unavailable
+from course_lib.grading.sandbox import (
+    LIBRARY,
+    TRUSTED,
+    Limits,
+    Sandbox,
+    SandboxError,
+    outside_command,
+    why_unavailable,
+)
 from course_lib.grading.submission import (
     Sheet,
     Submission,
@@ -42,9 +57,11 @@ from course_lib.grading.submission import (
     read_submission,
     topic_sheet,
 )
+from course_lib.grading.told_errors import ErrorFilter
 from course_lib.grading.verdict import Verdict
 from course_lib.grading.wire import (
     Channel,
+    ChannelClosedError,
     ConversationError,
     DeadlineError,
     ProtocolError,
@@ -65,6 +82,9 @@ _MAX_WORKERS = 12
 _QUICK = 1.0
 """Los segundos que tarda, a lo más, una respuesta a la que se le buscan dos errores."""
 _START_SECONDS = 60.0
+_KILLED_SECONDS = 1.0
+_MEMORY = 512 << 20
+"""Los bytes con que se comprueba aquí lo que contesta una entrega, además de los ya ocupados."""
 
 
 ExerciseResult = Verdict
@@ -76,8 +96,9 @@ class SubmissionResult:
     """Lo que obtuvo una entrega.
 
     Argumentos:
-        status: `graded`, `unreadable` (no es un cuaderno), `unknown` (no es del curso) o `failed`
-            (no se pudo calificar, y no por la entrega: se puede repetir).
+        status: `graded`, `unreadable` (no es un cuaderno), `unknown` (no es del curso), `course`
+            (es un cuaderno del curso, sin nada de quien lo entrega: lo mira `classroom.task`) o
+            `failed` (no se pudo calificar, y no por la entrega: se puede repetir).
         message: por qué no se calificó.
         topic: el tema.
         exercises: uno por ejercicio del tema, en su orden.
@@ -134,13 +155,21 @@ class Grader:
     Argumentos:
         limits: lo que puede gastar cada entrega.
         sandboxed: False ejecuta el código ajeno sin caja; se pierde lo que dice `WHAT_IS_LOST`.
+        private: lo que ninguna entrega debe poder ver, además del proyecto: las demás, la salida.
 
     Errores:
         SandboxError: no se puede construir una caja; dice qué instalar.
     """
 
-    def __init__(self, limits: Limits | None = None, *, sandboxed: bool = True) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        sandboxed: bool = True,
+        private: tuple[str, ...] = (),
+    ) -> None:
         self.limits, self.sandboxed = limits or Limits(), sandboxed
+        self.private = tuple(map(Path, private))
         reason = why_unavailable() if sandboxed else ""
         if reason:
             raise SandboxError(reason)
@@ -149,28 +178,48 @@ class Grader:
         self._start_template()
 
     def _start_template(self) -> None:
-        root = str(Path(course_lib.__file__).parents[1])
+        package = Path(course_lib.__file__).resolve().parent
         self._orders, theirs = socket.socketpair()
-        code = (
-            "import sys; sys.path.insert(0, sys.argv[1]);"
-            "from course_lib.grading.worker import template;"
-            "template(int(sys.argv[2]), int(sys.argv[3]))"
-        )
+        reading, writing = os.pipe()
         # El entorno de la plantilla lo pueden leer las entregas: solo lleva esto.
-        private = {"MPLCONFIGDIR": self._folder.name, "HOME": self._folder.name}
+        environment = {"OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"}
+        if self.sandboxed:
+            python, root = outside_command(package, writing), TRUSTED
+            folders = box_root.packages()
+            environment |= box_root.environment()
+            private = "/tmp/home"
+        else:
+            python, root, folders = [sys.executable], str(package.parent), []
+            private = self._folder.name
+        environment |= {"MPLCONFIGDIR": private, "HOME": private}
+        code = (
+            "import sys; sys.path[:0] = [sys.argv[1]]; sys.path += sys.argv[3:];"
+            "from course_lib.grading.worker import template;"
+            "template(int(sys.argv[2]))"
+        )
+        alone = ["-I", "-S"] if self.sandboxed else ["-I"]  # sin archivos .pth
+        guard = [sys.executable, "-I", "-S", str(package / "grading" / "guard.py")]
+        guard += [str(os.getpid()), self._folder.name]
         self._template = subprocess.Popen(
-            [sys.executable, "-I", "-c", code, root, str(theirs.fileno()), str(os.getpid())],
-            pass_fds=[theirs.fileno()],
-            env={"OMP_NUM_THREADS": "1", "LANG": "C.UTF-8", **private},
+            [*guard, *python, *alone, "-c", code, root, str(theirs.fileno()), *folders],
+            pass_fds=[theirs.fileno(), *([writing] if self.sandboxed else [])],
+            env=environment,
+            executable=sys.executable,
             stdin=subprocess.DEVNULL,
         )
         theirs.close()
+        os.close(writing)
+        with os.fdopen(reading, "rb") as info:
+            told = info.read()  # aunque no haga falta: bubblewrap espera a poder decirlo
+        self._owner = _user_namespace(told) if self.sandboxed and os.getuid() else None
 
     def close(self) -> None:
         """Termina la plantilla y borra lo que se escribió."""
         self._orders.close()
-        self._template.kill()
+        self._template.terminate()  # con su guardián termina ella
         self._template.wait()
+        if self._owner is not None:
+            os.close(self._owner)
         self._folder.cleanup()
 
     def __enter__(self) -> Grader:
@@ -199,7 +248,7 @@ class Grader:
         if topic is None:
             message = "el cuaderno no define ninguna respuesta de los ejercicios del curso"
             return SubmissionResult("unknown", message)
-        grading = _Grading(self, submission, topic_sheet(topic), seed)
+        grading = _Grading(self, submission, topic_sheet(topic), seed_for(submission, seed))
         try:
             results, broken = grading.run()
         except MachineBusyError:
@@ -208,11 +257,17 @@ class Grader:
         notes = tuple(grading.notes)
         return SubmissionResult("graded", "", topic, results, broken, seconds, notes)
 
-    def worker(self, sheet: Sheet, answers: tuple[str, ...], clock: BoxClock) -> Worker:
+    def worker(
+        self, sheet: Sheet, answers: tuple[str, ...], clock: BoxClock, errors: ErrorFilter
+    ) -> Worker:
         """Abre un proceso en una caja nueva, que ve la biblioteca sin esas respuestas."""
         inside = {n for n in answers if n.startswith("course_lib.")}
         view = self._view(sheet, tuple(sorted(inside)))
-        return Worker(self, view, [name for name in answers if name not in inside], clock)
+        return Worker(self, view, [n for n in answers if n not in inside], clock, errors)
+
+    def sandbox(self, view: Path) -> Sandbox:
+        """Construye una caja que ve esa parte de la biblioteca."""
+        return Sandbox(view, self.limits, self.private, self._owner)
 
     def order(self, text: dict, descriptors: list[int]) -> None:
         """Pide a la plantilla un proceso."""
@@ -233,6 +288,31 @@ class Grader:
         return self._views[key]
 
 
+def _user_namespace(info: bytes) -> int:
+    """Abre el espacio de usuarios de la plantilla, donde debe estar el de sus cajas.
+
+    Solo así un usuario corriente entra en ellas desde ahí.
+    """
+    try:
+        return os.open(f"/proc/{json.loads(info)['child-pid']}/ns/user", os.O_RDONLY)
+    except (ValueError, KeyError, OSError):
+        raise SandboxError("bubblewrap no pudo empezar la plantilla de las cajas.") from None
+
+
+def seed_for(submission: Submission, seed: int) -> int:
+    """Da la semilla de las entradas de una entrega, que depende de su código.
+
+    Lo mismo, entregado otra vez, se encuentra las mismas entradas, y su nota no cambia; quien lo
+    cambie, aunque haya aprendido las de antes, se encuentra otras.
+
+    Argumentos:
+        submission: la entrega.
+        seed: la semilla de la clase.
+    """
+    text = json.dumps([seed, submission.cells])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
+
+
 class MemoryExceededError(ConversationError):
     """Los procesos de la entrega ocupan más memoria de la permitida."""
 
@@ -244,23 +324,32 @@ class MachineBusyError(Exception):
 class Worker:
     """El proceso de una entrega, visto desde aquí."""
 
-    def __init__(self, grader: Grader, view: Path, blocked: list[str], clock: BoxClock) -> None:
+    def __init__(
+        self,
+        grader: Grader,
+        view: Path,
+        blocked: list[str],
+        clock: BoxClock,
+        errors: ErrorFilter,
+    ) -> None:
         self._limits, self._clock = grader.limits, clock
         clock.new_box()
-        self._sandbox = Sandbox(view, grader.limits) if grader.sandboxed else None
+        self._sandbox = grader.sandbox(view) if grader.sandboxed else None
         self._home = None if grader.sandboxed else grader.temporary_folder()
         self._pid: int | None = None
         ours, theirs = socket.socketpair()
+        self._ended, report = os.pipe()
         namespaces = self._sandbox.namespaces() if self._sandbox else []
         library = LIBRARY if self._sandbox else str(view)
         order = {"library": library, "blocked": blocked, "limits": asdict(grader.limits)}
         order |= {"user": self._sandbox.user} if self._sandbox else {"home": self._home.name}
         with theirs:
-            grader.order(order, [theirs.fileno(), *namespaces])
-        for descriptor in namespaces:
+            grader.order(order, [theirs.fileno(), report, *namespaces])
+        for descriptor in (report, *namespaces):
             os.close(descriptor)
         self.channel = Channel(ours, self._watch, clock)
-        self.peer = Peer(self.channel, trusted=True, seconds=grader.limits.call_seconds)
+        seconds = grader.limits.call_seconds
+        self.peer = Peer(self.channel, trusted=True, seconds=seconds, errors=errors)
         self._wait_until_ready()
 
     def _wait_until_ready(self) -> None:
@@ -289,9 +378,27 @@ class Worker:
             raise ProtocolError("una respuesta que nadie pidió")
         return reply | {"tensors": tensors}
 
+    def was_killed(self) -> bool:
+        """Dice si al proceso lo mató una señal que no se envió desde aquí: falta de memoria, quizá.
+
+        También puede haberse matado él; no se distingue, y repetirlo una vez no le sirve de nada.
+        Si no se supo cómo terminó, mataron a quien esperaba fuera de la caja, que él no alcanza.
+        """
+        with selectors.DefaultSelector() as ended:  # `select` no pasa del descriptor 1023
+            ended.register(self._ended, selectors.EVENT_READ)
+            if not ended.select(_KILLED_SECONDS):
+                return False
+        status = os.read(self._ended, 16)
+        if not status:
+            return self._sandbox is not None
+        return status.isdigit() and os.WTERMSIG(int(status)) in (signal.SIGKILL, signal.SIGTERM)
+
     def close(self) -> None:
         """Termina con el proceso y con todo lo que haya dejado."""
         self.channel.close()
+        if self._ended >= 0:
+            os.close(self._ended)
+            self._ended = -1
         if self._sandbox is not None:
             self._sandbox.close()
         elif self._pid is not None:
@@ -321,6 +428,8 @@ class _Grading:
         self._cells = needed_cells(submission, sheet)
         self._workers = 0
         self._clock = BoxClock(grader.limits.wall_seconds)
+        self._errors = ErrorFilter(submission.cells)
+        self._repeated: set[int | str] = set()
 
     def run(self) -> tuple[tuple[ExerciseResult, ...], tuple[str, ...]]:
         for answers, group in _groups(self.exercises, self.sheet, self.submission):
@@ -339,7 +448,8 @@ class _Grading:
                 reason = "tu cuaderno se detuvo o tardó demasiadas veces y no se llegó a comprobar"
                 self.results |= {e.name: _failed(e, reason) for e in waiting}
                 return
-            with self.grader.worker(self.sheet, answers, self._clock) as worker:
+            view = self.sheet, answers
+            with self.grader.worker(*view, self._clock, self._errors) as worker:
                 if self._run_cells(worker):
                     self._check_until_lost(worker, waiting)
 
@@ -361,19 +471,23 @@ class _Grading:
             try:
                 reply = worker.ask({"op": "cell", "source": source}, seconds)
             except ConversationError as error:
-                self.lost_cells[index] = self.broken[index] = _why_lost(error)
+                if not self._deserves_another(worker, error, index):
+                    self.lost_cells[index] = self.broken[index] = _why_lost(error)
                 return False
             if reply.get("ok") is not True:
-                self.broken[index] = _error_text(reply)
+                self.broken[index] = _error_text(reply, self._errors)
         return True
 
     def _check_until_lost(self, worker: Worker, waiting: list[Exercise]) -> None:
         for exercise in waiting:
             start, before = time.monotonic(), self._clock()
             try:
-                student, result = self._check(worker, exercise)
+                with _bounded_memory():
+                    student, result = self._check(worker, exercise)
             except ConversationError as error:
                 self._require_time()
+                if self._deserves_another(worker, error, exercise.name):
+                    return
                 self.results[exercise.name] = _failed(exercise, f"tu código {_why_lost(error)}")
                 return
             finally:
@@ -382,10 +496,18 @@ class _Grading:
             if self._clock() - before > _QUICK:  # repetirla con más entradas le quitaría su tiempo
                 continue
             try:
-                two = recognise_two(exercise, student, result, seed=self.seed)
+                with _bounded_memory():
+                    two = recognise_two(exercise, student, result, seed=self.seed)
             except ConversationError:  # su resultado ya está, y los demás tendrán otro proceso
                 return
             self.results[exercise.name] = two
+
+    def _deserves_another(self, worker: Worker, error: ConversationError, what: int | str) -> bool:
+        """Dice si algo se repite en otra caja, una sola vez: a la suya la mataron desde fuera."""
+        if what in self._repeated or not isinstance(error, ChannelClosedError):
+            return False
+        self._repeated.add(what)
+        return worker.was_killed()
 
     def _check(self, worker: Worker, exercise: Exercise) -> tuple[Any, ExerciseResult]:
         name = self.sheet.names[exercise.name]
@@ -467,10 +589,39 @@ def _why_lost(error: ConversationError) -> str:
     return "terminó el proceso en que se ejecuta"
 
 
-def _error_text(reply: dict) -> str:
+def _error_text(reply: dict, errors: ErrorFilter) -> str:
     kind, message = clean(reply.get("kind"), 60), clean(reply.get("message"), 200)
-    line = clean(reply.get("line"), 120)
-    return f"{kind}: {message}" + (f" ({line})" if line else "")
+    line = errors.line(clean(reply.get("line"), 120))
+    kind = errors.kind(kind)
+    return kind + (f": {message}" if errors.says(message) else "") + (f" ({line})" if line else "")
+
+
+@contextlib.contextmanager
+def _bounded_memory() -> Iterator[None]:
+    """Limita la memoria de este proceso mientras calcula con lo que contestó una entrega.
+
+    Errores:
+        MemoryExceededError: no le bastó con esa; la culpa es de lo que contestó.
+    """
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    if sys.platform != "linux":
+        yield
+        return
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    most = used + _MEMORY
+    if limits[0] != resource.RLIM_INFINITY:
+        most = min(most, limits[0])
+    resource.setrlimit(resource.RLIMIT_AS, (most, limits[1]))
+    try:
+        yield
+    except MemoryError:
+        raise MemoryExceededError from None
+    except RuntimeError as error:  # así lo dice torch
+        if re.search(r"allocate\s+memory", str(error)):
+            raise MemoryExceededError from None
+        raise
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def _failed(exercise: Exercise, message: str) -> ExerciseResult:

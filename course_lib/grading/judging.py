@@ -231,7 +231,7 @@ def _stopped(failure: Failure) -> str:
     if failure.pending:
         return f"tu código llega a una parte sin escribir ({failure.line.rstrip('(')})"
     line = f" ({failure.line})" if failure.line else ""
-    message = f": {failure.message}" if failure.message else ""
+    message = f": {failure.message}" if failure.message and failure.told else ""
     return f"tu código se detuvo con {failure.kind}{message}{line}"
 
 

@@ -182,7 +182,8 @@ class Comparison:
     def faults(self, actual: Any, expected: Any, path: Path = ()) -> Iterator[Fault]:
         """Da las propiedades en que difieren, con el lugar; nunca muestra lo esperado."""
         actual = _as_scalar(actual, expected)
-        if _kind(actual) != _kind(expected):
+        # Lo que no se admite trae su nombre del otro proceso: no es de fiar, y nunca es lo pedido.
+        if isinstance(actual, Unsupported) or _kind(actual) != _kind(expected):
             yield _type_fault(actual, expected, path)
         elif isinstance(expected, torch.Tensor):
             yield from self._tensor_faults(actual, expected, path)
@@ -193,7 +194,9 @@ class Comparison:
         elif float in (type(actual), type(expected)):
             yield from self._float_faults(actual, expected, path)
         elif isinstance(expected, str):
-            if self._normal(actual) != self._normal(expected):
+            # Poner en su forma un texto de un millón de acentos sueltos tarda horas.
+            too_long = len(actual.strip()) > 8 * len(expected) + 1000
+            if too_long or self._normal(actual) != self._normal(expected):
                 yield Fault("values", f"{_place(path)}el texto no es el esperado")
         elif actual != expected:
             yield _values_fault(path)

@@ -29,11 +29,14 @@ import torch
 
 from course_lib.grading.plain_data import Comparison, copy_inputs, plain
 from course_lib.grading.running import Failure, RemoteError, describe
+from course_lib.grading.told_errors import ErrorFilter
 from course_lib.grading.wire import Channel, ConversationError, ProtocolError, clean, decode, encode
 
 MAX_CALLBACKS = 20_000
 MAX_CALLBACK_ELEMENTS = 5000
 MAX_ALL_CALLBACK_ELEMENTS = 4_000_000
+MAX_REPLY_ELEMENTS = 1 << 20
+"""Los elementos de todos los tensores que contesta el estudiante; las respuestas tienen cientos."""
 
 
 class RemoteFunction:
@@ -73,6 +76,7 @@ class Peer:
         find: da la función de este lado que el otro pide por su nombre.
         around: el contexto en que se atiende cada llamada.
         seconds: cuánto puede tardar una llamada, contando lo que ella pida de vuelta.
+        errors: lo que se repite de los errores del otro lado, si este es el calificador.
 
     El atributo `until` es la hora (`Channel.now`) en que termina el plazo de todas.
     """
@@ -85,9 +89,10 @@ class Peer:
         find: Callable[[str], Any] | None = None,
         around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
         seconds: float | None = None,
+        errors: ErrorFilter | None = None,
     ) -> None:
         self.channel, self.trusted, self.seconds = channel, trusted, seconds
-        self.until = math.inf
+        self.until, self._errors = math.inf, errors or ErrorFilter()
         self._find, self._around = find, around
         self._tracked, self._depth, self._anchors = False, 0, []
         self.forget()
@@ -134,6 +139,8 @@ class Peer:
             while True:
                 reply, found = self.channel.receive()
                 if reply.get("op") == "result":
+                    if self.trusted and _elements(found) > MAX_REPLY_ELEMENTS:
+                        raise ProtocolError("contesta tensores demasiado grandes")
                     return reply, found
                 if reply.get("op") == "error":
                     raise self._error(reply)
@@ -143,12 +150,13 @@ class Peer:
 
     def _error(self, reply: dict) -> Exception:
         kind, message = clean(reply.get("kind"), 60), clean(reply.get("message"), 200)
-        kind = kind if kind.isidentifier() else "Exception"
         if self.trusted:
+            kind = self._errors.kind(kind)
             # Sin decimales: un mensaje de error no es manera de sacar los valores de las entradas.
             message = re.sub(r"-?\d*\.\d+(e[+-]?\d+)?", "…", message)
-            line = clean(reply.get("line"), 120)
-            return RemoteError(Failure(kind, message, line, reply.get("pending") is True))
+            line = self._errors.line(clean(reply.get("line"), 120))
+            told = self._errors.says(message)
+            return RemoteError(Failure(kind, message, line, reply.get("pending") is True, told))
         error = getattr(builtins, kind, None)
         with contextlib.suppress(TypeError):  # algunas no se construyen con un texto
             if isinstance(error, type) and issubclass(error, Exception):
@@ -276,8 +284,7 @@ class Peer:
         self._served += self.trusted
         if self._served > MAX_CALLBACKS:
             raise RuntimeError("llamas demasiadas veces a una función que recibes")
-        # Un tensor de (10⁹, 0) no ocupa nada, pero sus posiciones, sí: un eje vacío cuenta por uno.
-        elements = sum(math.prod(max(1, n) for n in t.shape) for t in tensors)
+        elements = _elements(tensors)
         if self.trusted and elements > MAX_CALLBACK_ELEMENTS:
             raise RuntimeError("llamas a una función que recibes con un tensor demasiado grande")
         self._served_elements += elements
@@ -321,6 +328,14 @@ class Peer:
 
     def _represent(self, number: int) -> Any:
         return self._own(number) if self.trusted else RemoteFunction(self, number)
+
+
+def _elements(tensors: list[torch.Tensor]) -> int:
+    """Cuenta los elementos de unos tensores.
+
+    Un tensor de (10⁹, 0) no ocupa nada, pero sus posiciones, sí: un eje vacío cuenta por uno.
+    """
+    return sum(math.prod(max(1, n) for n in tensor.shape) for tensor in tensors)
 
 
 def _leaf(tensor: torch.Tensor, leaves: list[torch.Tensor]) -> torch.Tensor:

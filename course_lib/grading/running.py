@@ -42,12 +42,14 @@ class Failure:
         message: su mensaje, en una línea, sin direcciones de memoria.
         line: la línea del estudiante en que ocurrió.
         pending: si es el NotImplementedError de una parte sin escribir.
+        told: si al estudiante se le dice también el mensaje, y no solo el tipo y la línea.
     """
 
     kind: str
     message: str
     line: str = ""
     pending: bool = False
+    told: bool = True
 
 
 class RemoteError(Exception):

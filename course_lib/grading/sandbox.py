@@ -18,19 +18,21 @@ import resource
 import shutil
 import subprocess
 import sys
-import sysconfig
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import course_lib
-from course_lib.grading import syscalls
+from course_lib.grading import box_root, syscalls
 from course_lib.grading.box_clock import Usage, process_cpu, process_waits
 
 LIBRARY = "/course"
+TRUSTED = "/trusted"
+"""Donde ve la biblioteca entera el proceso que se divide para entrar en las cajas; ellas, no."""
+_TO_IMPORT = ("/usr", "/etc", "/opt")  # bibliotecas, fuentes, alternativas: ve el sistema entero
 HOME = "/home/student"
 _NAMESPACES = ("mnt", "net", "ipc", "uts", "pid")  # el de procesos, al final
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
-_NS_GET_USERNS = 0xB701
+_NS_GET_USERNS, _CLONE_NEWUSER = 0xB701, 0x10000000
 _FIRST_USER = 200_000
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
@@ -93,21 +95,37 @@ class Sandbox:
     Argumentos:
         library: carpeta con la parte de la biblioteca que se ve dentro; None, ninguna.
         limits: de ahí salen los tamaños de las carpetas en que se puede escribir.
+        private: lo que no se debe ver dentro, además del proyecto; al empezar se mira que así sea.
+        owner: espacio de usuarios en que se crea, si ya hay uno.
+
+    Errores:
+        SandboxError: no se puede construir, o dentro se vería algo privado.
     """
 
-    def __init__(self, library: Path | None, limits: Limits) -> None:
+    def __init__(
+        self,
+        library: Path | None,
+        limits: Limits,
+        private: Iterable[Path] = (),
+        owner: int | None = None,
+    ) -> None:
+        self._private, self._owner = tuple(private), owner
         self.user = 0 if os.getuid() else _FIRST_USER + os.getpid() % 50_000
         if shutil.which("bwrap") is None:
             raise SandboxError("Falta bubblewrap: sudo apt-get install bubblewrap.")
+        try:
+            arguments = _arguments(library, limits, self._private, owner)
+        except box_root.HiddenPathError as error:
+            raise SandboxError(str(error)) from None
         reading, writing = os.pipe()
         try:
             self._process = subprocess.Popen(
-                ["bwrap", "--info-fd", str(writing), *_arguments(library, limits)],
+                ["bwrap", "--info-fd", str(writing), *arguments],
                 executable=shutil.which("bwrap"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                pass_fds=[writing],
+                pass_fds=[writing, *([] if owner is None else [owner])],
                 env={},  # /proc/1/environ mostraría el de quien llama
             )
         finally:
@@ -122,13 +140,21 @@ class Sandbox:
         if self._process.stdout.read(1) != b"\n":
             reason = self._process.stderr.read(400).decode(errors="replace").strip()
             self.close()
-            raise SandboxError(
-                f"bubblewrap no puede construir la caja ({reason}). Si el sistema prohíbe los "
-                f"espacios de nombres a los usuarios (Ubuntu 24.04, Docker), hay que permitirlos "
-                f"o calificar como administrador."
+            remedy = (
+                "Si es un contenedor (Docker), necesita permiso para crear espacios de nombres."
+                if os.getuid() == 0
+                else "Si el sistema prohíbe los espacios de nombres a los usuarios (Ubuntu 24.04, "
+                "Docker), hay que permitirlos o calificar como administrador."
             )
+            raise SandboxError(f"bubblewrap no puede construir la caja ({reason}). {remedy}")
         self.pid = json.loads(info)["child-pid"]
         self._inode = Path(f"/proc/{self.pid}/ns/pid").stat().st_ino
+        if seen := box_root.visible(self._private, Path(f"/proc/{self.pid}/root")):
+            self.close()
+            raise SandboxError(
+                f"dentro de la caja se vería «{seen[0]}», que es privado: pon el proyecto, las "
+                f"entregas y la salida fuera de las carpetas del sistema y de Python."
+            )
 
     def namespaces(self) -> list[int]:
         """Abre los espacios de nombres de la caja, para entrar en ella."""
@@ -136,7 +162,8 @@ class Sandbox:
         found = [os.open(f"{folder}/{n}", os.O_RDONLY | os.O_CLOEXEC) for n in _NAMESPACES]
         # Un usuario corriente entra antes en el espacio de usuarios dueño de los demás, que no es
         # el del proceso que espera: bubblewrap crea otro dentro.
-        owner = [] if self.user else [fcntl.ioctl(found[0], _NS_GET_USERNS)]
+        inside = self.user or self._owner is not None
+        owner = [] if inside else [fcntl.ioctl(found[0], _NS_GET_USERNS)]
         return [*owner, *found]
 
     def usage(self) -> Usage:
@@ -171,57 +198,65 @@ class Sandbox:
         self.close()
 
 
-def _arguments(library: Path | None, limits: Limits) -> list[str]:
+def _arguments(
+    library: Path | None, limits: Limits, private: Iterable[Path], owner: int | None
+) -> list[str]:
     size = str(limits.file_size)
-    user = [] if os.getuid() == 0 else ["--unshare-user", "--uid", "65534", "--gid", "65534"]
     writable = ["--perms", "1777", "--size", size, "--tmpfs"]
-    hidden = str(Path(course_lib.__file__).parent)
-    folders = _python_folders()
-    covered = any(hidden.startswith(f"{folder}/") for folder in ("/usr", *folders))
     return [
-        *user,
+        *_user_arguments(owner),
         *("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
         *("--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv"),
-        *("--hostname", "course", "--ro-bind", "/usr", "/usr"),
-        *(x for n in ("bin", "sbin", "lib", "lib64") for x in _system_link(n)),
+        *("--hostname", "course", *box_root.bind_arguments(private)),
         # Sin cerrarla, quien no califica como administrador escribe en /dev media memoria.
         *("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"),
         *(*writable, "/tmp", *writable, HOME),
-        *(x for folder in folders for x in _read_only(folder)),
-        *(["--tmpfs", hidden, "--remount-ro", hidden] if covered else []),
         *(["--ro-bind", str(library), LIBRARY] if library else []),
         *("--remount-ro", "/", "--chdir", HOME, "/bin/cat"),
     ]
 
 
-def _system_link(name: str) -> list[str]:
-    path = Path("/", name)
-    if path.is_symlink():
-        return ["--symlink", str(path.readlink()), str(path)]
-    return ["--ro-bind-try", str(path), str(path)]
+def _user_arguments(owner: int | None) -> list[str]:
+    if os.getuid() == 0:
+        return []
+    if owner is not None:
+        return ["--userns", str(owner)]
+    return ["--unshare-user", "--uid", "65534", "--gid", "65534"]
 
 
-def _python_folders() -> list[str]:
-    """Las carpetas del intérprete y de los paquetes, que son todo lo que se ve del disco."""
-    paths = {sys.prefix, sys.base_prefix, *(sysconfig.get_path(n) for n in ("stdlib", "purelib"))}
-    outside = sorted(p for p in paths if not p.startswith("/usr/"))
-    return [p for p in outside if not any(p.startswith(f"{q}/") for q in outside)]
+def outside_command(package: Path, info: int) -> list[str]:
+    """Da la orden que ejecuta un proceso de confianza donde Python está como en las cajas.
 
+    No lo aísla: solo le da las mismas rutas, para que lo que él importa sirva dentro de ellas.
 
-def _read_only(folder: str) -> list[str]:
-    """Monta una carpeta; las que la contienen, que bubblewrap crearía cerradas, quedan vacías."""
-    parents = [str(p) for p in reversed(Path(folder).parents) if str(p) != "/"]
-    made = [x for parent in parents for x in ("--perms", "0755", "--dir", parent)]
-    return [*made, "--ro-bind", folder, folder]
+    Argumentos:
+        package: la carpeta de `course_lib`, que estas rutas no tienen.
+        info: descriptor en que bubblewrap dice el número de ese proceso.
+    """
+    user = ["--unshare-user", "--uid", "0", "--gid", "0"] if os.getuid() else []
+    return [
+        *("bwrap", "--info-fd", str(info), *user, "--cap-add", "ALL", "--die-with-parent"),
+        *(*box_root.bind_arguments(()), "--ro-bind", "/proc", "/proc", "--dev", "/dev"),
+        *(x for name in _TO_IMPORT for x in ("--ro-bind-try", name, name)),
+        *("--tmpfs", "/tmp", "--ro-bind", str(package), f"{TRUSTED}/course_lib"),
+        *("--remount-ro", "/", "--chdir", "/tmp", box_root.INTERPRETER),
+    ]
 
 
 # Entrar
 
 
-def join(namespaces: list[int], user: int, limits: Limits) -> None:
+def join(namespaces: list[int], user: int, limits: Limits, report: int | None = None) -> None:
     """Mete en la caja a este proceso, que debe tener un solo hilo; vuelve en un hijo suyo.
 
-    El proceso que llama se queda fuera, espera al hijo y termina con él.
+    El proceso que llama se queda fuera, espera al hijo y termina con él. El hijo aún es de fiar, y
+    cierra `report` antes de dejar de serlo.
+
+    Argumentos:
+        namespaces: los de la caja.
+        user: el usuario que será dentro.
+        limits: los de la entrega.
+        report: descriptor en que se escribe cómo terminó el hijo (`os.waitpid`).
     """
     libc = ctypes.CDLL(None, use_errno=True)
     for descriptor in namespaces:
@@ -230,13 +265,29 @@ def join(namespaces: list[int], user: int, limits: Limits) -> None:
         os.close(descriptor)
     child = os.fork()  # el espacio de procesos vale para los hijos
     if child:
-        os.waitpid(child, 0)
+        _, status = os.waitpid(child, 0)
+        if report is not None:
+            with contextlib.suppress(OSError):
+                os.write(report, str(status).encode())
         os._exit(0)
     die_with_parent()
     os.setsid()
     os.chdir(HOME)
     apply_limits(limits)
     _drop_privileges(libc, user)
+
+
+def _become_nobody(libc: ctypes.CDLL) -> None:
+    """Deja de llamarse administrador: entra en un espacio de usuarios propio, en que no lo es."""
+    user, group = os.getuid(), os.getgid()
+    if libc.unshare(_CLONE_NEWUSER) != 0:
+        raise OSError(ctypes.get_errno(), "no se puede crear un espacio de usuarios")
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"65534 {user} 1"),
+        ("gid_map", f"65534 {group} 1"),
+    ):
+        Path("/proc/self", name).write_text(text)
 
 
 def die_with_parent() -> None:
@@ -259,6 +310,8 @@ def apply_limits(limits: Limits) -> None:
 
 
 def _drop_privileges(libc: ctypes.CDLL, user: int) -> None:
+    if not user and os.getuid() == 0:  # antes: un espacio nuevo devuelve lo que se quita
+        _become_nobody(libc)
     for capability in range(64):
         libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
     if user:

@@ -1,7 +1,9 @@
 """Lo que hace `course check`: ejecuta el cuaderno de un estudiante y reúne sus veredictos.
 
-Es para el estudiante, en su propia máquina: el código corre con sus permisos, y nada impide que se
-dé por bueno. Calificar entregas ajenas es otra cosa.
+Cada ejercicio se juzga como al calificar: al final del cuaderno, por el nombre que su respuesta
+tiene en el del curso, digan lo que digan sus celdas de comprobación. Es para el estudiante, en su
+propia máquina: el código corre con sus permisos, y nada impide que se dé por bueno. Calificar
+entregas ajenas es otra cosa.
 """
 
 from __future__ import annotations
@@ -99,25 +101,56 @@ def check_notebook(path: Path, *, timeout: int = 60) -> Report:
     """
     notebook = read_notebook(path)
     checks = _checks_in(notebook)
-    if not checks:
+    names = _answer_names(notebook, checks)
+    if not names:
         raise NotebookFileError(f"{path} no comprueba ningún ejercicio del curso.")
+    final = {exercise: _final_check(exercise, name) for exercise, name in names.items()}
+    whole = nbformat.v4.new_notebook(cells=[_only_at_the_end(), *notebook.cells, *final.values()])
     stopped = ""
     try:
-        execute_whole(notebook, path.resolve().parent, timeout=timeout)
+        execute_whole(whole, path.resolve().parent, timeout=timeout)
     except CellFailedError as failure:
-        name = _cell_name(notebook, failure.index, checks)
+        cells = nbformat.v4.new_notebook(cells=whole.cells[1:])
+        name = _cell_name(cells, failure.index - 1, checks, names)
         stopped = f"{name}: {failure.reason}; las siguientes no se ejecutaron"
-    rows = tuple(_rows(notebook, checks, verdicts(notebook)))
-    broken = [*_broken_cells(notebook, checks, rows), *([stopped] if stopped else [])]
-    return Report(rows, tuple(broken), tuple(_notes(notebook, rows)))
+    rows = tuple(_rows(notebook, names, final))
+    broken = [*_broken_cells(notebook, checks, names, rows), *([stopped] if stopped else [])]
+    return Report(rows, tuple(broken), tuple(_notes(notebook, checks, names, rows)))
 
 
-def _notes(notebook: Any, rows: tuple[Verdict, ...]) -> Iterator[str]:
-    """Avisa de lo que aquí se puede usar y al calificar no, porque es la respuesta."""
+def _only_at_the_end() -> Any:
+    """La celda por la que las comprobaciones del cuaderno no hacen nada, como al calificar.
+
+    Juzgar llama a la respuesta, y lo que ella recuerde de esas llamadas cambiaría el veredicto.
+    """
+    return nbformat.v4.new_code_cell(
+        "import course_lib.grading.check\n"
+        "course_lib.grading.check.judge_now = course_lib.grading.check.check\n"
+        "course_lib.grading.check.check = lambda *args, **kwargs: None\n"
+        "del course_lib"
+    )
+
+
+def _final_check(exercise: str, name: str) -> Any:
+    """La celda que, con el cuaderno ya ejecutado, juzga la respuesta de ese nombre."""
+    imported = "from course_lib.grading.check import judge_now"
+    return nbformat.v4.new_code_cell(f'{imported}\njudge_now("{exercise}", {name})')
+
+
+def _notes(
+    notebook: Any, checks: dict[str, _Check], names: dict[str, str], rows: tuple[Verdict, ...]
+) -> Iterator[str]:
+    """Avisa de lo que aquí se puede y al calificar no: otro nombre, o lo que es la respuesta."""
     from course_lib.grading.check import find_exercise  # carga torch
     from course_lib.grading.library_view import answers_of
     from course_lib.grading.submission import answer_uses
 
+    for exercise, check in checks.items():
+        if check.shown != names[exercise]:
+            yield (
+                f"en {exercise}, tu celda de comprobación mira «{check.shown}», y al calificar se "
+                f"busca «{names[exercise]}»: la respuesta debe llamarse así"
+            )
     cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     for row in rows:
         answers = answers_of(find_exercise(row.exercise)) if row.status == "correct" else ()
@@ -130,10 +163,10 @@ def _notes(notebook: Any, rows: tuple[Verdict, ...]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Check:
-    """Dónde comprueba el cuaderno un ejercicio, y el nombre de la respuesta, si lo tiene."""
+    """Dónde comprueba el cuaderno un ejercicio, y qué: el nombre de la respuesta, si no cambió."""
 
     cell: int
-    answer: str
+    shown: str
 
 
 def _checks_in(notebook: Any) -> dict[str, _Check]:
@@ -142,9 +175,39 @@ def _checks_in(notebook: Any) -> dict[str, _Check]:
     for index, cell in enumerate(notebook.cells):
         for node in _nodes(cell):
             if is_check(node):
-                answer = getattr(node.args[1], "id", "") if len(node.args) > 1 else ""
-                found[node.args[0].value] = _Check(index, answer)
+                shown = _cut(ast.unparse(node.args[1]), 40) if len(node.args) > 1 else ""
+                found[node.args[0].value] = _Check(index, shown)
     return found
+
+
+def _answer_names(notebook: Any, checks: dict[str, _Check]) -> dict[str, str]:
+    """Da, por ejercicio, el nombre que se busca al calificar, en el orden del cuaderno.
+
+    Lo dice el cuaderno del curso; donde no está, la celda de comprobación.
+    """
+    from course_lib.grading.check import topic_exercises  # carga torch
+    from course_lib.grading.submission import topic_sheet
+
+    topics = dict.fromkeys(name.partition(".")[0] for name in checks) or _guessed(notebook)
+    names = {name: check.shown for name, check in checks.items()}
+    for topic in topics:
+        try:
+            sheet = topic_sheet(topic).names
+        except FileNotFoundError:  # no está el proyecto entero
+            continue
+        names |= {exercise.name: sheet[exercise.name] for exercise in topic_exercises(topic)}
+    return names
+
+
+def _guessed(notebook: Any) -> list[str]:
+    """El tema de un cuaderno sin comprobaciones, como al calificar: por lo que define."""
+    from course_lib.grading.submission import guess_topic, read_submission
+
+    try:
+        topic = guess_topic(read_submission(nbformat.writes(notebook).encode()))
+    except FileNotFoundError:
+        topic = None
+    return [topic] if topic else []
 
 
 def _nodes(cell: Any) -> list[ast.AST]:
@@ -163,17 +226,19 @@ def _defining_cell(notebook: Any, answer: str) -> int | None:
     return found[-1] if found else None
 
 
-def _cell_name(notebook: Any, index: int, checks: dict[str, _Check]) -> str:
+def _cell_name(notebook: Any, index: int, checks: dict[str, _Check], names: dict[str, str]) -> str:
     """Nombra una celda como la ve quien la escribió: por cómo empieza y el ejercicio que resuelve.
 
     Jupyter no numera las celdas: los números de su margen son otra cosa.
     """
     lines = [line for line in notebook.cells[index].source.splitlines() if line.strip()]
     named = f"la celda que empieza con «{_cut(lines[0], 60)}»" if lines else "una celda vacía"
-    for exercise, check in checks.items():
-        if index == check.cell:
+    for exercise, name in names.items():
+        if exercise in checks and index == checks[exercise].cell:
             return f"la comprobación de {exercise}"
-        if _defining_cell(notebook, check.answer) == index:
+        if notebook.cells[index].source == _final_check(exercise, name).source:
+            return f"la comprobación de {exercise}"
+        if _defining_cell(notebook, name) == index:
             return f"{named}, de {exercise}"
     return named
 
@@ -208,16 +273,16 @@ def _line_of(traceback: list[str]) -> str:
     return "" if source.startswith("get_ipython()") else f" (línea {number}: {source})"
 
 
-def _broken_cells(notebook: Any, checks: dict[str, _Check], rows: tuple[Verdict, ...]) -> list[str]:
+def _broken_cells(
+    notebook: Any, checks: dict[str, _Check], names: dict[str, str], rows: tuple[Verdict, ...]
+) -> list[str]:
     """Da las celdas que se detuvieron, sin las que solo echan de menos una respuesta que falta."""
     told = {check.cell for check in checks.values()}
-    missing = [
-        checks[r.exercise].answer for r in rows if r.status == "missing" and r.exercise in checks
-    ]
+    missing = [names.get(row.exercise, "") for row in rows if row.status == "missing"]
     lacks = tuple(_lacks(answer) for answer in missing if answer)
     told |= {_defining_cell(notebook, answer) for answer in missing}
     return [
-        f"{_cell_name(notebook, index, checks)}: {error}"
+        f"{_cell_name(notebook, index, checks, names)}: {error}"
         for index, cell in enumerate(notebook.cells)
         if index not in told and (error := _error_in(cell)) and not error.startswith(lacks)
     ]
@@ -227,31 +292,32 @@ def _lacks(answer: str) -> str:
     return f"{NameError.__name__}: name '{answer}' "
 
 
-def _rows(notebook: Any, checks: dict[str, _Check], found: dict[str, dict]) -> list[Verdict]:
-    """Junta lo que el cuaderno comprobó con lo que sus temas declaran."""
-    points = _declared_points(checks)
-    rows = []
-    for name in [*checks, *(n for n in points if n not in checks)]:
-        if name in found:
-            rows.append(Verdict(**found[name]))
-        elif name in checks:
-            message = _why_missing(notebook, checks[name])
-            rows.append(Verdict(name, "missing", 0, points.get(name, 0), message))
+def _rows(notebook: Any, names: dict[str, str], final: dict[str, Any]) -> Iterator[Verdict]:
+    """Da el veredicto de cada ejercicio, o por qué no lo hay."""
+    points = _declared_points(names)
+    for exercise, name in names.items():
+        found = verdicts(nbformat.v4.new_notebook(cells=[final[exercise]]))
+        if exercise in found:
+            yield Verdict(**found[exercise])
         else:
-            message = "el cuaderno no tiene su celda de comprobación"
-            rows.append(Verdict(name, "missing", 0, points[name], message))
-    return rows
+            message = _why_missing(notebook, name, final[exercise])
+            yield Verdict(exercise, "missing", 0, points.get(exercise, 0), message)
+    for exercise in [
+        name for name in points if name not in names
+    ]:  # no se sabe cómo se llama su respuesta
+        message = "el cuaderno no tiene su celda de comprobación"
+        yield Verdict(exercise, "missing", 0, points[exercise], message)
 
 
-def _why_missing(notebook: Any, check: _Check) -> str:
+def _why_missing(notebook: Any, name: str, final: Any) -> str:
     """Dice por qué no hay veredicto: falta la respuesta, o la comprobación no llegó al final."""
-    error = _error_in(notebook.cells[check.cell])
-    if not check.answer or not error.startswith(_lacks(check.answer)):
-        return error or "su celda de comprobación no se ejecutó"
-    index = _defining_cell(notebook, check.answer)
+    error = _error_in(final)
+    if not error.startswith(_lacks(name)):
+        return error or "no se llegó a comprobar"
+    index = _defining_cell(notebook, name)
     if index is not None and (reason := _error_in(notebook.cells[index])):
-        return f"la celda que define «{check.answer}» se detuvo: {reason}"
-    return f"el cuaderno no define «{check.answer}»"
+        return f"la celda que define «{name}» se detuvo: {reason}"
+    return f"el cuaderno no define «{name}»"
 
 
 def _declared_points(names: Iterable[str]) -> dict[str, int]:

@@ -25,6 +25,7 @@ class Verdict:
         inputs: con qué entradas se vio: sus formas y opciones, nunca los valores.
         seconds: lo que se tardó en comprobarlo, al calificar.
         earned: qué partes dan los puntos de una respuesta que no es correcta.
+        note: en un cuaderno, lo que conviene saber y no cambia el resultado.
     """
 
     exercise: str
@@ -38,6 +39,7 @@ class Verdict:
     seconds: float = 0.0
     earned: str = ""
     inputs: str = ""
+    note: str = ""
 
     def __post_init__(self) -> None:  # de JSON llegan como lista
         object.__setattr__(self, "misconceptions", tuple(self.misconceptions))
@@ -47,6 +49,9 @@ class Verdict:
         return "partial" if 0 < self.points < self.max_points else self.status
 
     def __repr__(self) -> str:
+        return self._told() + (f"\n⚠️ {self.note}" if self.note else "")
+
+    def _told(self) -> str:
         if self.status == "correct":
             unit = "punto" if self.max_points == 1 else "puntos"
             return f"✅ {self.exercise}: correcto ({self.points}/{self.max_points} {unit})"
@@ -65,7 +70,7 @@ class Verdict:
         # El veredicto viaja en los metadatos de la salida: `course check` lo lee de ahí, y ningún
         # visor de cuadernos lo muestra en lugar del texto.
         fields = asdict(self)
-        for name in ("hinted", "property", "inputs", "seconds"):  # son para quien califica
+        for name in ("hinted", "property", "inputs", "seconds", "note"):  # no son para otro
             del fields[name]
         if not self.earned:
             del fields["earned"]

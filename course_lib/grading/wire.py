@@ -30,6 +30,8 @@ from course_lib.grading.plain_data import Unsupported
 MAX_HEADER = 4 << 20
 MAX_TENSORS = 64 << 20
 _MAX_DEPTH, _MAX_ITEMS, _MAX_DIGITS, _MAX_AXES = 16, 200_000, 1000, 32
+_MAX_KEYS = 2000  # de todos los diccionarios de un mensaje
+_MAX_KEY = 1 << 60  # desde 2⁶¹ − 1, los enteros repiten su dispersión y el diccionario se atasca
 _MAX_TENSOR_LIST = 1 << 20  # bytes de la cabecera de safetensors, que nombra cada tensor
 _LOOK_EVERY = 0.5
 _SIZES = struct.Struct(">II")
@@ -224,7 +226,8 @@ def decode(
 
 class _Decoder:
     def __init__(self, tensors: list[torch.Tensor], function: Callable[[int], Any] | None) -> None:
-        self.tensors, self.function, self.items = tensors, function, 0
+        self.tensors, self.function = tensors, function
+        self.items = self.keys = 0
         self.named: set[int] = set()
 
     def value(self, tree: Any, depth: int) -> Any:
@@ -244,7 +247,10 @@ class _Decoder:
         if not isinstance(content, list):
             raise ProtocolError("un valor con la etiqueta equivocada")
         if tag == "d":
-            return dict(self._pair(pair, depth) for pair in content)
+            self.keys += len(content)
+            if self.keys > _MAX_KEYS:
+                raise ProtocolError("diccionarios con demasiadas claves")
+            return dict([self._pair(pair, depth) for pair in content])
         items = [self.value(item, depth + 1) for item in content]
         return items if tag == "l" else tuple(items)
 
@@ -254,6 +260,8 @@ class _Decoder:
         key, value = (self.value(x, depth + 1) for x in pair)
         if not isinstance(key, (str, int, Unsupported)):
             raise ProtocolError("una clave que no es texto ni número")
+        if isinstance(key, int) and abs(key) > _MAX_KEY:
+            raise ProtocolError("una clave que es un número demasiado grande")
         return key, value
 
     def _leaf(self, tag: str, content: Any) -> Any:

@@ -12,10 +12,12 @@ prohibida de otra parte: la misma fórmula que torch o un paquete instalado guar
 impedirlo aquí, y no se promete: `Submission.unusual` dice quién nombra algo así, y el resultado lo
 avisa para que una persona lo lea. No es una prueba en ningún sentido.
 
-Una plantilla importa torch una sola vez y no ejecuta código de nadie. Por cada entrega se divide:
-el hijo entra en su caja (`sandbox.join`), ejecuta las celdas con el intérprete de IPython, sin
-núcleo, y contesta peticiones: ejecutar una celda, decir qué hay en un nombre, y las de `Peer`. Lo
-que imprime se descarta. La referencia y los casos de los ejercicios no existen en este proceso.
+Una plantilla importa torch una sola vez y no ejecuta código de nadie. Ve Python en las mismas
+rutas que la caja (`sandbox.outside_command`), y así lo ya importado sirve en ella. Por cada entrega
+se divide: el hijo entra en su caja (`sandbox.join`), ejecuta las celdas con el intérprete de
+IPython, sin núcleo, y contesta peticiones: ejecutar una celda, decir qué hay en un nombre, y las de
+`Peer`. Lo que imprime se descarta. La referencia y los casos de los ejercicios no existen en este
+proceso.
 """
 
 from __future__ import annotations
@@ -26,46 +28,42 @@ import importlib
 import importlib.abc
 import json
 import os
-import select
-import shutil
 import signal
 import socket
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 
 import course_lib
 import course_lib.grading
 from course_lib.grading import check as check_module
 from course_lib.grading import running
+from course_lib.grading.box_root import PYTHON
 from course_lib.grading.plain_data import plain
 from course_lib.grading.remote import Peer
 from course_lib.grading.running import describe, quiet_and_seeded
-from course_lib.grading.sandbox import Limits, apply_limits, die_with_parent, join
+from course_lib.grading.sandbox import TRUSTED, Limits, apply_limits, die_with_parent, join
 from course_lib.grading.wire import Channel, ChannelClosedError, encode
 
 _PRELOADED = ("IPython.core.interactiveshell", "einops", "matplotlib.figure", "numpy")
-_LOOK_EVERY = 1.0
 
 
-def template(descriptor: int, grader: int) -> None:
+def template(descriptor: int) -> None:
     """Espera peticiones, cada una con los descriptores de una entrega, y se divide por cada una.
 
-    Termina cuando el calificador cierra su extremo o desaparece, aunque sea mientras ella empieza
-    (por eso su número llega de fuera); si no pudo borrar su carpeta, la borra ella.
+    Termina cuando el calificador cierra su extremo; si él desaparece, la termina su guardián.
     """
+    die_with_parent()
     torch.set_num_threads(1)
     for name in _PRELOADED:
         importlib.import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     orders = socket.socket(fileno=descriptor)
-    while _wait_for_order(orders, grader):
+    while True:
         text, descriptors, _, _ = socket.recv_fds(orders, 1 << 16, 16)
         if not text:
             break
@@ -74,48 +72,22 @@ def template(descriptor: int, grader: int) -> None:
             _begin(json.loads(text), descriptors)
         for each in descriptors:
             os.close(each)
-    shutil.rmtree(os.environ["HOME"], ignore_errors=True)
-    time.sleep(_LOOK_EVERY)
-    _end_boxes(os.environ["HOME"])
-
-
-def _end_boxes(folder: str) -> None:
-    """Termina las cajas a medio hacer de un calificador que murió.
-
-    Si bubblewrap muere entre que crea el proceso de la caja y le da permiso para empezar, ese
-    proceso espera para siempre; se le conoce por la vista de la biblioteca que iba a montar.
-    """
-    for process in psutil.process_iter(["name", "cmdline"]):
-        mounts = any(text.startswith(folder) for text in process.info["cmdline"] or ())
-        if process.info["name"] == "bwrap" and mounts:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-
-
-def _wait_for_order(orders: socket.socket, grader: int) -> bool:
-    """Espera una petición; False si el calificador ya no existe.
-
-    Que su extremo se cierre no basta: un proceso que él dividió puede tener una copia abierta.
-    """
-    while not select.select([orders], [], [], _LOOK_EVERY)[0]:
-        if os.getppid() != grader:
-            return False
-    return True
 
 
 def _begin(order: dict, descriptors: list[int]) -> None:
     """Prepara el hijo y atiende hasta que el calificador se vaya; no vuelve."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        connection, *namespaces = descriptors
+        connection, report, *namespaces = descriptors
         limits = Limits(**order["limits"])
         if namespaces:
-            join(namespaces, order["user"], limits)
+            join(namespaces, order["user"], limits, report)
         else:
             die_with_parent()
             os.setsid()
             os.chdir(order["home"])
             apply_limits(limits)
+        os.close(report)
         _silence()
         channel = Channel(socket.socket(fileno=connection))
         _Worker(channel, order["library"], order["blocked"]).run()
@@ -209,7 +181,7 @@ def _new_shell() -> Any:
 
 def _show_only(library: str) -> None:
     """Deja importar solo lo que hay en la vista; `check` no hace nada: no es quien califica."""
-    running.LIBRARY_FOLDERS += (library,)
+    running.LIBRARY_FOLDERS += (library, f"{PYTHON}/", f"{TRUSTED}/")
     course_lib.__path__ = [f"{library}/course_lib"]
     course_lib.grading.__path__ = [f"{library}/course_lib/grading"]
     check_module.check = lambda *args, **kwargs: None

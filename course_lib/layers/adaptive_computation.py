@@ -1,6 +1,5 @@
 """El tiempo de cómputo adaptativo: cada posición decide cuántas veces se transforma."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -10,11 +9,8 @@ from torch import Tensor, nn
 from course_lib.layers.arguments import require_sizes, require_width
 
 States = Float[Tensor, "batch t d_model"]
-Places = Int[Tensor, " active"] | None  # índices, una fila tras otra; None, todas las posiciones
-Step = Callable[[Tensor, int, Tensor | None], tuple[Tensor, Tensor]]
-
-# Con más posiciones activas que esta parte, calcularlas todas cuesta menos que reunirlas.
-GATHER_BELOW = 0.85
+Each = Float[Tensor, "batch t"]
+Mask = Bool[Tensor, "batch 1 t"] | None
 
 
 class AdaptiveOutput(NamedTuple):
@@ -30,9 +26,9 @@ class AdaptiveOutput(NamedTuple):
     """
 
     states: States
-    ponder_cost: Float[Tensor, "batch t"]
+    ponder_cost: Each
     n_updates: Int[Tensor, "batch t"]
-    remainders: Float[Tensor, "batch t"]
+    remainders: Each
     last_states: States
 
     @property
@@ -41,24 +37,61 @@ class AdaptiveOutput(NamedTuple):
         return self.ponder_cost.sum() / (self.n_updates > 0).sum().clamp(min=1)
 
 
+class Deliberation(NamedTuple):
+    """Por dónde va un cálculo por pasos.
+
+    Argumentos:
+        n: cuántos pasos se dieron.
+        states: el estado de cada posición, s; el de una detenida no cambia.
+        active: qué posiciones siguen.
+        mixed: la mezcla de los estados hasta ahora.
+        total: la suma de las p hasta ahora.
+        n_updates, remainders: los de `AdaptiveOutput`.
+    """
+
+    n: int
+    states: States
+    active: Bool[Tensor, "batch t"]
+    mixed: States
+    total: Each
+    n_updates: Int[Tensor, "batch t"]
+    remainders: Each
+
+    @classmethod
+    def begin(cls, x: States, mask: Mask) -> "Deliberation":
+        """Todas las posiciones reales, activas, antes del primer paso."""
+        active = real_positions(x, mask)
+        none = torch.zeros_like(active, dtype=torch.promote_types(x.dtype, torch.float32))
+        zero = torch.zeros_like(x)
+        return cls(0, x, active, zero, none, torch.zeros_like(active, dtype=torch.long), none)
+
+    def output(self) -> AdaptiveOutput:
+        """Lo que queda cuando ya nadie sigue."""
+        cost = self.n_updates + self.remainders
+        return AdaptiveOutput(self.mixed, cost, self.n_updates, self.remainders, self.states)
+
+
 class AdaptiveComputation(nn.Module):
-    """Repite un paso hasta que cada posición se detiene, y mezcla sus estados.
+    """Decide, en cada paso, qué posiciones se detienen, y mezcla sus estados.
 
         p^n = σ(W u^n + b)                      u^n: lo que entra en el paso n
         N   = mín { n : p^1 + … + p^n ≥ 1 − ε }, o max_steps
         R   = 1 − (p^1 + … + p^{N−1})
         y   = p^1 s^1 + … + p^{N−1} s^{N−1} + R s^N        costo = N + R
 
-    Los pesos suman siempre 1. Una posición que se detuvo conserva su estado, no cuesta nada y las
-    demás la siguen viendo. El gradiente del costo pasa por R: N no es derivable.
+    Los pesos suman siempre 1. Una posición que se detuvo conserva su estado y las demás la siguen
+    viendo. El gradiente del costo pasa por R: N no es derivable. Se usa así::
+
+        d = act.start(x)
+        for _ in range(act.max_steps):
+            d = act(d, u, bloque(u))            con u = d.states y lo que haga falta sumarle
+        d.output()
 
     Argumentos:
         d_model: ancho de los estados.
         max_steps: pasos como mucho; el último se lleva todo el resto.
         epsilon: ε, que permite detenerse después de un solo paso.
         halting_bias: valor inicial de b; positivo, para comenzar con pocos pasos.
-        gather_below: mientras la parte de posiciones activas no baje de aquí se calculan todas y
-            se descartan las detenidas; después, solo las activas. No cambia el resultado.
 
     Errores:
         ValueError: si un tamaño no es positivo o ε no está en (0, 1).
@@ -68,13 +101,7 @@ class AdaptiveComputation(nn.Module):
     """
 
     def __init__(
-        self,
-        d_model: int,
-        max_steps: int,
-        *,
-        epsilon: float = 0.01,
-        halting_bias: float = 1.0,
-        gather_below: float = GATHER_BELOW,
+        self, d_model: int, max_steps: int, *, epsilon: float = 0.01, halting_bias: float = 1.0
     ) -> None:
         super().__init__()
         require_sizes(d_model=d_model, max_steps=max_steps)
@@ -83,45 +110,44 @@ class AdaptiveComputation(nn.Module):
                 f"epsilon: se esperaba un número en (0, 1) y llegó {epsilon}. Con 0, una posición "
                 "no podría detenerse en el primer paso: p nunca llega a 1."
             )
-        self.max_steps, self.epsilon, self.gather_below = max_steps, epsilon, gather_below
+        self.max_steps, self.epsilon = max_steps, epsilon
         self.halting = nn.Linear(d_model, 1)
         nn.init.constant_(self.halting.bias, halting_bias)
 
-    def forward(
-        self, x: States, step: Step, *, visible: Bool[Tensor, "batch t"] | None = None
-    ) -> AdaptiveOutput:
-        """Transforma cada posición tantas veces como ella decida.
+    def start(self, x: States, mask: Mask = None) -> Deliberation:
+        """El comienzo, con los estados x.
 
         Argumentos:
             x: los estados iniciales, `[batch, t, d_model]`.
-            step: `step(states, n, places) -> (u, s)`, el paso n: de todos los estados, lo que
-                entra y lo que sale en las posiciones que pide `places` (sus índices en los
-                estados aplanados, y entonces u y s son `[n, d_model]`); con None, en todas. Sin
-                gradiente, `states` cambia después: quien lo guarde ha de copiarlo.
-            visible: True donde hay algo; el relleno ni se calcula ni cuenta.
+            mask: False en el relleno, que no cuenta, `[batch, 1, t]`.
 
         Errores:
-            ValueError: si x no tiene el ancho d_model o visible no es una máscara de x.
+            ValueError: si x no tiene el ancho d_model o mask no es una máscara de x.
         """
         require_width("x", x, self.halting.in_features, "d_model")
-        active = real_positions(x, visible)
-        states, output = x.clone(), torch.zeros_like(x)
-        total = torch.zeros_like(active, dtype=torch.promote_types(x.dtype, torch.float32))
-        remainders, n_updates = torch.zeros_like(total), torch.zeros_like(active, dtype=torch.long)
-        for n in range(1, self.max_steps + 1):
-            if not active.any():
-                break
-            places = to_compute(active, self.gather_below)
-            u, new = step(states, n, places)
-            p = put(torch.zeros_like(total), places, self.probability(u))
-            halts = active & ((total + p >= 1 - self.epsilon) | (n == self.max_steps))
-            weights = torch.where(halts, 1 - total, p).masked_fill(~active, 0.0)
-            output = add(output, places, take(weights, places)[..., None] * new)
-            states = put(states, places, new, where=active)
-            remainders = torch.where(halts, weights, remainders)
-            n_updates = n_updates + active
-            total, active = total + p, active & ~halts
-        return AdaptiveOutput(output, n_updates + remainders, n_updates, remainders, states)
+        return Deliberation.begin(x, mask)
+
+    def forward(self, d: Deliberation, u: States, s: States) -> Deliberation:
+        """Da un paso.
+
+        Argumentos:
+            d: por dónde iba.
+            u: lo que entró en el paso, `[batch, t, d_model]`: de ahí sale p.
+            s: lo que salió, `[batch, t, d_model]`.
+        """
+        p = self.probability(u)
+        last = d.n + 1 == self.max_steps
+        halts = d.active & ((d.total + p >= 1 - self.epsilon) | last)
+        weights = torch.where(halts, 1 - d.total, p).masked_fill(~d.active, 0.0)
+        return Deliberation(
+            n=d.n + 1,
+            states=torch.where(d.active[..., None], s.to(d.states.dtype), d.states),
+            active=d.active & ~halts,
+            mixed=d.mixed + (weights[..., None] * s).to(d.mixed.dtype),
+            total=d.total + p.masked_fill(~d.active, 0.0),
+            n_updates=d.n_updates + d.active,
+            remainders=torch.where(halts, weights, d.remainders),
+        )
 
     def probability(self, u: Float[Tensor, "... d_model"]) -> Float[Tensor, "..."]:
         """Da p, la probabilidad de detenerse en este paso; en media precisión no podría sumarse."""
@@ -130,85 +156,43 @@ class AdaptiveComputation(nn.Module):
 
 
 class FixedComputation(nn.Module):
-    """Repite un paso el mismo número de veces en todas las posiciones, y da el último estado.
+    """Da el mismo número de pasos en todas las posiciones, y deja el último estado.
+
+    Se usa como `AdaptiveComputation`.
 
     Argumentos:
         max_steps: cuántas veces.
-        gather_below: como en `AdaptiveComputation`; aquí ahorra el relleno.
 
     Fuente: Dehghani et al. (2018), §2.1; capítulo `universal_transformer`.
     """
 
-    def __init__(self, max_steps: int, *, gather_below: float = GATHER_BELOW) -> None:
+    def __init__(self, max_steps: int) -> None:
         super().__init__()
         require_sizes(max_steps=max_steps)
-        self.max_steps, self.gather_below = max_steps, gather_below
+        self.max_steps = max_steps
 
-    def forward(
-        self, x: States, step: Step, *, visible: Bool[Tensor, "batch t"] | None = None
-    ) -> AdaptiveOutput:
-        """Transforma max_steps veces; los argumentos son los de `AdaptiveComputation.forward`."""
-        active = real_positions(x, visible)
-        places = to_compute(active, self.gather_below)
-        states = x.clone()
-        for n in range(1, 1 + (self.max_steps if active.any() else 0)):
-            states = put(states, places, step(states, n, places)[1])
-        n_updates = self.max_steps * active.long()
-        ponder_cost = n_updates.to(torch.promote_types(x.dtype, torch.float32))
-        real = states.masked_fill(~active[..., None], 0.0)
-        return AdaptiveOutput(real, ponder_cost, n_updates, torch.zeros_like(ponder_cost), states)
+    def start(self, x: States, mask: Mask = None) -> Deliberation:
+        """El comienzo; como `AdaptiveComputation.start`."""
+        return Deliberation.begin(x, mask)
 
-
-def real_positions(x: States, visible: Bool[Tensor, "batch t"] | None) -> Bool[Tensor, "batch t"]:
-    """Qué posiciones no son relleno."""
-    if visible is None:
-        return torch.ones(x.shape[:-1], dtype=torch.bool, device=x.device)
-    if visible.dtype != torch.bool or visible.shape != x.shape[:-1]:
-        raise ValueError(
-            f"visible: se esperaba una máscara booleana {tuple(x.shape[:-1])} (False = relleno) y "
-            f"llegó {visible.dtype} {tuple(visible.shape)}."
+    def forward(self, d: Deliberation, u: States, s: States) -> Deliberation:
+        """Da un paso; como `AdaptiveComputation.forward`."""
+        s = s.to(d.states.dtype)
+        return d._replace(
+            n=d.n + 1,
+            states=torch.where(d.active[..., None], s, d.states),
+            mixed=s.masked_fill(~d.active[..., None], 0.0),
+            n_updates=d.n_updates + d.active,
         )
-    return visible
 
 
-def to_compute(active: Bool[Tensor, "batch t"], gather_below: float) -> Places:
-    """Los índices de las posiciones activas; None, todas, si las activas son casi todas."""
-    if active.count_nonzero() >= gather_below * active.numel():
-        return None
-    return active.flatten().nonzero().squeeze(-1)
-
-
-def take(X: Float[Tensor, "batch t *d"], places: Places) -> Float[Tensor, "..."]:
-    """Lo que hay en esas posiciones; con None, todo."""
-    return X if places is None else X.flatten(0, 1).index_select(0, places)
-
-
-def put(
-    X: Float[Tensor, "batch t *d"],
-    places: Places,
-    values: Float[Tensor, "..."],
-    *,
-    where: Bool[Tensor, "batch t"] | None = None,
-) -> Float[Tensor, "batch t *d"]:
-    """X con otros valores en esas posiciones; si se calcularon todas, solo donde `where`.
-
-    Sin gradiente no se copia lo demás: X cambia.
-    """
-    values = values.to(X.dtype)
-    if places is not None:
-        flat = X.flatten(0, 1)
-        copy = flat.index_copy if torch.is_grad_enabled() else flat.index_copy_
-        return copy(0, places, values).view_as(X)
-    return values if where is None else torch.where(where[..., None], values, X)
-
-
-def add(
-    X: Float[Tensor, "batch t d"], places: Places, values: Float[Tensor, "..."]
-) -> Float[Tensor, "batch t d"]:
-    """X más esos valores en esas posiciones; sin gradiente, X cambia."""
-    values = values.to(X.dtype)
-    if places is None:
-        return X + values
-    flat = X.flatten(0, 1)
-    added = flat.index_add if torch.is_grad_enabled() else flat.index_add_
-    return added(0, places, values).view_as(X)
+def real_positions(x: States, mask: Mask) -> Bool[Tensor, "batch t"]:
+    """Qué posiciones no son relleno."""
+    if mask is None:
+        return torch.ones(x.shape[:-1], dtype=torch.bool, device=x.device)
+    if mask.dtype != torch.bool or mask.shape != (x.shape[0], 1, x.shape[1]):
+        raise ValueError(
+            f"mask: se esperaba una máscara booleana {(x.shape[0], 1, x.shape[1])} (False = "
+            f"relleno) y llegó {mask.dtype} {tuple(mask.shape)}. La da padding_mask."
+        )
+    return mask.squeeze(1)

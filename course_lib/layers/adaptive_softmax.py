@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import require_ids, require_sizes
+from course_lib.layers.arguments import look_up, not_in_vocabulary, require_ids, require_sizes
 
 Hidden = Float[Tensor, "batch t d_model"]
 
@@ -78,9 +78,10 @@ class AdaptiveEmbedding(nn.Module):
         Errores:
             ValueError: si un identificador no está en el vocabulario.
         """
-        require_ids("token_ids", token_ids, self.vocab_size)
+        require_ids("token_ids", token_ids)
         if len(self.tables) == 1:
             return self._look_up(0, token_ids)
+        _require_known("token_ids", token_ids, self.vocab_size)
         x = self.tables[0].weight.new_zeros(*token_ids.shape, self.d_model)
         for c, (low, high) in enumerate(pairwise(self.ends)):
             here = (token_ids >= low) & (token_ids < high)
@@ -89,7 +90,7 @@ class AdaptiveEmbedding(nn.Module):
         return x
 
     def _look_up(self, c, token_ids):
-        x = self.tables[c](token_ids)
+        x = look_up("token_ids", token_ids, self.tables[c].weight)
         return (self.projections[c](x) if self.projections else x) * math.sqrt(self.d_model)
 
 
@@ -160,7 +161,8 @@ class AdaptiveSoftmax(nn.Module):
         Errores:
             ValueError: si un objetivo no está en el vocabulario.
         """
-        require_ids("targets", targets, embedding.vocab_size)
+        require_ids("targets", targets)
+        _require_known("targets", targets, embedding.vocab_size)
         targets = targets.long()
         if self.groups is None:
             log_p = _log_softmax(self(h, embedding))
@@ -191,6 +193,11 @@ class AdaptiveSoftmax(nn.Module):
             return h
         own = c < len(self.projections)
         return h @ (self if own else embedding).projections[c].weight
+
+
+def _require_known(name, token_ids, vocab_size):
+    if not token_ids.is_meta and ((token_ids < 0) | (token_ids >= vocab_size)).any():
+        raise ValueError(not_in_vocabulary(name, token_ids, vocab_size))
 
 
 def _log_softmax(scores):

@@ -3,6 +3,7 @@
 from numbers import Integral
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 ID_TYPES = (torch.int64, torch.int32)
@@ -55,8 +56,8 @@ def require_rows(token_ids: Tensor, rows: int, state: str) -> None:
         )
 
 
-def require_ids(name: str, token_ids: Tensor, vocab_size: int) -> None:
-    """Rechaza identificadores que no son enteros de un lote o no están en el vocabulario."""
+def require_ids(name: str, token_ids: Tensor) -> None:
+    """Rechaza identificadores que no son enteros de un lote; no mira cuáles son (`look_up`)."""
     if token_ids.dtype not in ID_TYPES:
         raise ValueError(
             f"{name}: se esperaban identificadores enteros y llegó el tipo {token_ids.dtype}. "
@@ -67,11 +68,24 @@ def require_ids(name: str, token_ids: Tensor, vocab_size: int) -> None:
             f"{name}: se esperaba la forma [batch, t] y llegó {tuple(token_ids.shape)}. "
             f"Una sola oración es un lote de una: {name}[None]."
         )
-    if token_ids.is_meta or not token_ids.numel():
-        return
+
+
+def look_up(name: str, token_ids: Tensor, table: Tensor) -> Tensor:
+    """Las filas de una tabla; si algún identificador no está en ella, un error lo explica.
+
+    Es torch quien lo comprueba al buscar: si todo va bien no se lee ningún número del dispositivo,
+    que en una GPU detendría la cola. (Una GPU avisa más tarde y en inglés.)
+    """
+    try:
+        return F.embedding(token_ids, table)
+    except IndexError:
+        raise ValueError(not_in_vocabulary(name, token_ids, len(table))) from None
+
+
+def not_in_vocabulary(name: str, token_ids: Tensor, vocab_size: int) -> str:
+    """Qué decir cuando un identificador no está en el vocabulario."""
     low, high = torch.stack(token_ids.aminmax()).tolist()
-    if low < 0 or high >= vocab_size:
-        raise ValueError(
-            f"{name}: se esperaban identificadores entre 0 y {vocab_size - 1} y llegaron entre "
-            f"{low} y {high}. ¿Son de otro tokenizador o del vocabulario del otro idioma?"
-        )
+    return (
+        f"{name}: se esperaban identificadores entre 0 y {vocab_size - 1} y llegaron entre "
+        f"{low} y {high}. ¿Son de otro tokenizador o del vocabulario del otro idioma?"
+    )

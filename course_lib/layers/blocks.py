@@ -1,7 +1,6 @@
 """Los bloques del codificador y del decodificador, y sus pilas."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -14,9 +13,7 @@ from course_lib.layers.normalization import Residual, make_norm
 
 Source = Float[Tensor, "batch t_source d_model"]
 Target = Float[Tensor, "batch t_target d_model"]
-Some = Float[Tensor, "... d_model"]
 Mask = Bool[Tensor, "..."] | None
-Look = Callable[[Tensor], Tensor]
 
 
 class EncoderBlock(nn.Module):
@@ -57,33 +54,15 @@ class EncoderBlock(nn.Module):
         self.residual_attention = Residual(d_model, bias=bias, **residual)
         self.residual_feed_forward = Residual(d_model, bias=bias, **residual)
 
-    def forward(
-        self, x: Source, *, mask: Mask = None, causal: bool = False, need_weights: bool = False
-    ) -> Source | tuple[Source, Tensor]:
+    def forward(self, x: Source, *, mask: Mask = None, causal: bool = False) -> Source:
         """Da un bloque más de contexto a cada posición.
 
         Argumentos:
             x: `[batch, t, d_model]`.
             mask: True = visible, difundible a `[batch, t, t]`.
             causal: con True, cada posición ve solo hasta sí misma.
-            need_weights: con True devuelve también los pesos de atención.
-
-        Devuelve:
-            x transformada; o el par (x, A), con A: `[batch, heads, t, t]`.
         """
-        weights = []
-        look = partial(self.attention, mask=mask, causal=causal, need_weights=need_weights)
-        x = self.with_attention(x, _first(look, weights))
-        return (x, *weights) if need_weights else x
-
-    def with_attention(self, x: Some, look: Look) -> Some:
-        """Aplica el bloque a las posiciones dadas, que miran a las demás con `look`.
-
-        Argumentos:
-            x: todas las posiciones o solo algunas, `[..., d_model]`.
-            look: hace la autoatención; recibe x (normalizada, si la colocación lo pide).
-        """
-        x = self.residual_attention(x, look)
+        x = self.residual_attention(x, lambda x: self.attention(x, mask=mask, causal=causal))
         return self.residual_feed_forward(x, self.feed_forward)
 
 
@@ -91,7 +70,7 @@ class DecoderBlock(nn.Module):
     """Autoatención causal, atención cruzada y red prealimentada.
 
         y ← residual(y, autoatención causal)
-        y ← residual(y, atención cruzada: consultas de y, claves y valores de h)
+        y ← residual(y, atención cruzada: consultas de y, claves y valores del origen)
         y ← residual(y, red prealimentada)
 
     Argumentos: los de `EncoderBlock`.
@@ -122,66 +101,27 @@ class DecoderBlock(nn.Module):
     def forward(
         self,
         y: Target,
-        h: Source,
+        encoded: Source,
         *,
         mask: Mask = None,
-        memory_mask: Mask = None,
+        cross_mask: Mask = None,
         causal: bool = True,
-        need_weights: bool = False,
-    ) -> Target | tuple[Target, Tensor, Tensor]:
-        """Transforma el destino y, que mira al origen ya codificado h.
+        cache: KeyValueCache | None = None,
+    ) -> Target:
+        """Transforma el destino y, que mira al origen ya codificado.
 
         Argumentos:
-            y: `[batch, t_target, d_model]`.
-            h: salida del codificador, `[batch, t_source, d_model]`.
+            y: `[batch, t_target, d_model]`; con una caché, solo las posiciones nuevas.
+            encoded: salida del codificador, `[batch, t_source, d_model]`.
             mask: posiciones visibles del destino, difundible a `[batch, t_target, t_target]`.
-            memory_mask: posiciones visibles del origen, difundible a
-                `[batch, t_target, t_source]`.
+            cross_mask: posiciones visibles del origen, difundible a `[batch, t_target, t_source]`.
             causal: con False, el destino se ve entero (no sirve para generar).
-            need_weights: con True devuelve también los pesos.
-
-        Devuelve:
-            y transformada; o la terna (y, A propia, A cruzada).
+            cache: claves y valores propios de las posiciones anteriores; se alarga.
         """
-        weights = []
-        back = partial(self.self_attention, mask=mask, causal=causal, need_weights=need_weights)
-        across = partial(self.cross_attention, X_k=h, mask=memory_mask, need_weights=need_weights)
-        y = self.with_attention(y, _first(back, weights), _first(across, weights))
-        return (y, *weights) if need_weights else y
-
-    def with_attention(self, y: Some, look: Look, look_across: Look) -> Some:
-        """Aplica el bloque a las posiciones dadas: `look` mira al destino y `look_across`, a h.
-
-        Argumentos: los de `EncoderBlock.with_attention`.
-        """
-        y = self.residual_self(y, look)
-        y = self.residual_cross(y, look_across)
+        seen = {"mask": mask, "causal": causal, "cache": cache}
+        y = self.residual_self(y, lambda y: self.self_attention(y, **seen))
+        y = self.residual_cross(y, lambda y: self.cross_attention(y, encoded, mask=cross_mask))
         return self.residual_feed_forward(y, self.feed_forward)
-
-    def step(
-        self,
-        y: Target,
-        cache: KeyValueCache,
-        memory: tuple[Tensor, Tensor],
-        *,
-        memory_mask: Mask = None,
-    ) -> tuple[Target, KeyValueCache]:
-        """Lo mismo para las posiciones nuevas, con las claves y los valores anteriores guardados.
-
-        Argumentos:
-            y: solo las posiciones nuevas, `[batch, t, d_model]`.
-            cache: claves y valores propios de las posiciones anteriores.
-            memory: claves y valores de h, los que da `cross_attention.keys_values(h)`.
-            memory_mask: como en `forward`.
-
-        Devuelve:
-            El par (y, caché más larga).
-        """
-        caches = []
-        back = partial(self.self_attention.step, cache=cache)
-        across = partial(self.cross_attention.attend_to, memory=memory, mask=memory_mask)
-        y = self.with_attention(y, _first(back, caches), across)
-        return y, *caches
 
 
 class _Stack(nn.Module):
@@ -225,15 +165,11 @@ class Encoder(_Stack):
 
     Block = EncoderBlock
 
-    def forward(
-        self, x: Source, *, mask: Mask = None, causal: bool = False, need_weights: bool = False
-    ) -> Source | tuple[Source, list[Tensor]]:
-        """Pasa x por todos los bloques; con need_weights, da también la lista de sus pesos."""
-        weights = []
+    def forward(self, x: Source, *, mask: Mask = None, causal: bool = False) -> Source:
+        """Pasa x por todos los bloques."""
         for block in self.blocks:
-            x = _first(block, weights)(x, mask=mask, causal=causal, need_weights=need_weights)
-        x = self.norm(x)
-        return (x, weights) if need_weights else x
+            x = block(x, mask=mask, causal=causal)
+        return self.norm(x)
 
 
 class Decoder(_Stack):
@@ -249,50 +185,21 @@ class Decoder(_Stack):
     def forward(
         self,
         y: Target,
-        h: Source,
+        encoded: Source,
         *,
         mask: Mask = None,
-        memory_mask: Mask = None,
+        cross_mask: Mask = None,
         causal: bool = True,
-        need_weights: bool = False,
-    ) -> Target | tuple[Target, list[Tensor], list[Tensor]]:
-        """Pasa y por todos los bloques; con need_weights, da también las dos listas de pesos.
+        caches: Sequence[KeyValueCache] | None = None,
+    ) -> Target:
+        """Pasa y por todos los bloques.
 
-        Argumentos: los de `DecoderBlock.forward`.
+        Argumentos: los de `DecoderBlock.forward`; `caches`, una caché por bloque.
         """
-        weights = []
-        how = {"causal": causal, "need_weights": need_weights}
-        for block in self.blocks:
-            y = _first(block, weights)(y, h, mask=mask, memory_mask=memory_mask, **how)
-        y = self.norm(y)
-        return (y, weights[::2], weights[1::2]) if need_weights else y
-
-    def step(
-        self,
-        y: Target,
-        caches: Sequence[KeyValueCache],
-        memories: Sequence[tuple[Tensor, Tensor]],
-        *,
-        memory_mask: Mask = None,
-    ) -> tuple[Target, tuple[KeyValueCache, ...]]:
-        """Pasa solo las posiciones nuevas; una caché y una memoria por bloque."""
-        longer = []
-        for block, cache, memory in zip(self.blocks, caches, memories, strict=True):
-            y = _first(block.step, longer)(y, cache, memory, memory_mask=memory_mask)
-        return self.norm(y), tuple(longer)
-
-
-def _first(function, others):
-    """La misma función, pero da solo su primera salida; las demás, si las hay, van a `others`."""
-
-    def call(*arguments, **options):
-        output = function(*arguments, **options)
-        if not isinstance(output, tuple):
-            return output
-        others.extend(output[1:])
-        return output[0]
-
-    return call
+        seen = {"mask": mask, "cross_mask": cross_mask, "causal": causal}
+        for block, cache in zip(self.blocks, caches or [None] * len(self.blocks), strict=True):
+            y = block(y, encoded, **seen, cache=cache)
+        return self.norm(y)
 
 
 def make_final_norm(

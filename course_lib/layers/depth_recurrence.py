@@ -1,6 +1,6 @@
 """La recurrencia en profundidad: un codificador y un decodificador de un solo bloque, repetido."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -8,18 +8,19 @@ from torch import Tensor, nn
 from course_lib.layers.adaptive_computation import (
     AdaptiveComputation,
     AdaptiveOutput,
+    Deliberation,
     FixedComputation,
 )
 from course_lib.layers.arguments import require_sizes, require_width
 from course_lib.layers.blocks import DecoderBlock, EncoderBlock, make_final_norm
-from course_lib.layers.embeddings import position_rows
-from course_lib.layers.kv_cache import DecoderState
-from course_lib.layers.tied_block import TiedBlock
+from course_lib.layers.embeddings import rows_from
+from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.primitives.positions import sinusoidal_positions
 
 Source = Float[Tensor, "batch t_source d_model"]
 Target = Float[Tensor, "batch t_target d_model"]
-Visible = Bool[Tensor, "batch t"] | None
+Mask = Bool[Tensor, "batch 1 t"] | None
+CrossMask = Bool[Tensor, "batch 1 t_source"] | None
 Start = int | Int[Tensor, " batch"]
 
 
@@ -45,9 +46,10 @@ class _Universal(nn.Module):
         require_sizes(max_steps=max_steps, max_length=max_length)
         if options.get("attention") is not None:
             raise ValueError(
-                f"attention: se esperaba ninguna y llegó una {type(options['attention']).__name__}."
-                " El Universal Transformer crea la suya: calcula solo las posiciones activas, y "
-                "otra puntuación, como la relativa, contaría mal las distancias entre ellas."
+                "attention: se esperaba ninguna y llegó una "
+                f"{type(options['attention']).__name__}."
+                " El Universal Transformer crea la suya: `fast.gathering` calcula solo las "
+                "posiciones activas, y otra, como la relativa, contaría mal sus distancias."
             )
         self.max_length = max_length
         self.block = self.Block(d_model, num_heads, d_ff, **options)
@@ -65,17 +67,16 @@ class _Universal(nn.Module):
             )
             self.register_buffer(name, table, persistent=False)
 
-    def _compute(self, x, step, visible) -> AdaptiveOutput:
-        output = self.computation(x, step, visible=visible)
-        states = self.norm(output.states)
-        if visible is not None:
-            states = states.masked_fill(~visible[..., None], 0.0)
-        return output._replace(states=states)
+    def _output(self, deliberation: Deliberation) -> AdaptiveOutput:
+        """Lo que queda al final, normalizado si toca; ceros en el relleno."""
+        output = deliberation.output()
+        padding = (output.n_updates == 0)[..., None]
+        return output._replace(states=self.norm(output.states).masked_fill(padding, 0.0))
 
     def _positions_of(self, x: Tensor, start: Start) -> Float[Tensor, "... t d_model"]:
         """Las codificaciones de las posiciones de x, si antes van `start`."""
         require_width("x", x, self.positions.shape[-1], "d_model")
-        return self.positions[position_rows(x.shape[:2], start, self.max_length)]
+        return rows_from(self.positions, x.shape[:2], start)
 
 
 class UniversalEncoder(_Universal):
@@ -107,29 +108,24 @@ class UniversalEncoder(_Universal):
     Block = EncoderBlock
 
     def forward(
-        self, x: Source, *, visible: Visible = None, causal: bool = False, start: Start = 0
+        self, x: Source, *, mask: Mask = None, causal: bool = False, start: Start = 0
     ) -> AdaptiveOutput:
         """Transforma x hasta que todas sus posiciones se detienen.
 
         Argumentos:
             x: `[batch, t, d_model]`, sin codificaciones de posición.
-            visible: False en el relleno: ni se ve, ni se calcula, ni cuenta.
+            mask: False en el relleno, `[batch, 1, t]`: ni se ve ni cuenta.
             causal: con True, cada posición ve solo hasta sí misma.
             start: cuántas posiciones van antes de la primera; un entero o uno por fila.
 
         Errores:
             ValueError: si las formas no concuerdan o una posición pasa de max_length.
         """
-        step = TiedBlock(
-            self.block,
-            self.block.attention,
-            self.block.residual_attention,
-            self._positions_of(x, start),
-            self.steps,
-            visible=visible,
-            causal=causal,
-        )
-        return self._compute(x, step, visible)
+        positions, d = self._positions_of(x, start), self.computation.start(x, mask)
+        for step in self.steps:
+            u = d.states + positions + step
+            d = self.computation(d, u, self.block(u, mask=mask, causal=causal))
+        return self._output(d)
 
 
 class UniversalDecoder(_Universal):
@@ -147,44 +143,29 @@ class UniversalDecoder(_Universal):
     def forward(
         self,
         y: Target,
-        h: Source,
+        encoded: Source,
         *,
-        visible: Visible = None,
-        source_visible: Bool[Tensor, "batch t_source"] | None = None,
+        mask: Mask = None,
+        cross_mask: CrossMask = None,
         start: Start = 0,
+        caches: Sequence[KeyValueCache] | None = None,
     ) -> AdaptiveOutput:
-        """Transforma el destino y, que mira al origen ya codificado h.
+        """Transforma el destino y, que mira al origen ya codificado.
 
         Argumentos:
-            y: `[batch, t_target, d_model]`, sin codificaciones de posición.
-            h: salida del codificador, `[batch, t_source, d_model]`.
-            visible: False en el relleno del destino.
-            source_visible: False en el relleno del origen.
+            y: `[batch, t_target, d_model]`, sin codificaciones de posición; con cachés, solo las
+                posiciones nuevas.
+            encoded: salida del codificador, `[batch, t_source, d_model]`.
+            mask: False en el relleno del destino, `[batch, 1, t_target]`.
+            cross_mask: False en el relleno del origen, `[batch, 1, t_source]`.
             start: como en `UniversalEncoder.forward`.
+            caches: claves y valores de las posiciones anteriores, una caché por paso, que se
+                alargan. Guardan también los de quien ya se detuvo: una posición posterior puede
+                llegar más hondo y los necesita.
         """
-        source_visible = None if source_visible is None else source_visible[:, None]
-        memory = self.block.cross_attention.keys_values(h)
-        step = self._step(y, start, memory, source_visible, visible=visible)
-        return self._compute(y, step, visible)
-
-    def step(self, y: Target, state: DecoderState) -> tuple[AdaptiveOutput, DecoderState]:
-        """Lo mismo para las posiciones nuevas, que siguen a las del estado.
-
-        Cada paso guarda sus claves y valores en su propia caché, también los de las posiciones
-        que ya se detuvieron: una posición posterior puede llegar más hondo y las necesita.
-        """
-        step = self._step(y, state.length, *state.memory, state.visible, caches=state.caches)
-        output = self._compute(y, step, None)
-        return output, replace(state, caches=step.filled(output.last_states))
-
-    def _step(self, y, start, memory, source_visible, **options):
-        return TiedBlock(
-            self.block,
-            self.block.self_attention,
-            self.block.residual_self,
-            self._positions_of(y, start),
-            self.steps,
-            causal=True,
-            across=(self.block.cross_attention, memory, source_visible),
-            **options,
-        )
+        positions, d = self._positions_of(y, start), self.computation.start(y, mask)
+        seen = {"mask": mask, "cross_mask": cross_mask}
+        for step, cache in zip(self.steps, caches or [None] * len(self.steps), strict=True):
+            u = d.states + positions + step
+            d = self.computation(d, u, self.block(u, encoded, **seen, cache=cache))
+        return self._output(d)

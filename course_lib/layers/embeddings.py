@@ -4,14 +4,16 @@ import math
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import require_ids, require_option, require_sizes
+from course_lib.layers.arguments import look_up, require_ids, require_option, require_sizes
 from course_lib.layers.normalization import make_dropout
 from course_lib.primitives.positions import sinusoidal_positions
 
 POSITIONS = ("sinusoidal", "learned", None)
+Start = int | Int[Tensor, "..."]
 
 
 class InputEmbedding(nn.Module):
@@ -79,7 +81,7 @@ class InputEmbedding(nn.Module):
         self,
         token_ids: Int[Tensor, "batch t"],
         *,
-        start: int | Int[Tensor, " batch"] | Int[Tensor, "batch t"] = 0,
+        start: Start = 0,
     ) -> Float[Tensor, "batch t d_model"]:
         """Convierte identificadores en vectores.
 
@@ -94,13 +96,12 @@ class InputEmbedding(nn.Module):
         Errores:
             ValueError: si un identificador no está en la tabla o la secuencia pasa de max_length.
         """
-        require_ids("token_ids", token_ids, self.table.num_embeddings)
-        places = position_rows(token_ids.shape, start, self.max_length)
-        x = self.table(token_ids)
-        if self.factor != 1:
-            x = x * self.factor
-        if self.positions is not None:
-            x = x + self.position_table[places]
+        require_ids("token_ids", token_ids)
+        x = self.factor * look_up("token_ids", token_ids, self.table.weight)
+        if self.positions is None:
+            require_room(token_ids.shape, start, self.max_length)
+        else:
+            x = x + rows_from(self.position_table, token_ids.shape, start)
         return self.dropout(x)
 
 
@@ -120,38 +121,51 @@ def source_and_target(
     return source, InputEmbedding(target_vocab, d_model, **options)
 
 
-def position_rows(
-    shape: tuple[int, ...], start: int | Int[Tensor, "..."], max_length: int
-) -> slice | Int[Tensor, "..."]:
-    """Qué filas de una tabla de posiciones tocan: un trozo, o índices si cada fila va aparte.
+def rows_from(
+    table: Float[Tensor, "max_length d_model"], shape: tuple[int, ...], start: Start
+) -> Float[Tensor, "... t d_model"]:
+    """Las filas de una tabla de posiciones que tocan a un lote.
 
     Argumentos:
+        table: una fila por posición.
         shape: (batch, t), la forma del lote.
         start: la posición del primer elemento; un entero, o uno por fila. O la de cada elemento,
             `[batch, t]`.
-        max_length: cuántas filas tiene la tabla.
 
     Errores:
         ValueError: si alguna posición no está en la tabla o no hay un comienzo por fila.
     """
-    batch, t = shape
-    each = isinstance(start, Tensor)
-    if each and start.shape not in ((), (batch,), (batch, t)):
-        raise ValueError(
-            f"start: se esperaba un entero o uno por fila, de forma ({batch},), y llegó la forma "
-            f"{tuple(start.shape)}."
-        )
-    whole = each and start.ndim == 2
-    low, high = (int(end) for end in start.aminmax()) if each else (start, start)
-    stop = high + (1 if whole else t)
-    if low < 0 or stop > max_length:
-        raise ValueError(
-            f"Se esperaban posiciones entre 0 y {max_length - 1} y la secuencia va de {low} a "
-            f"{stop - 1}: acórtala o crea el modelo con un max_length mayor."
-        )
-    if each:
-        return start if whole else start[..., None] + torch.arange(t, device=start.device)
-    return slice(start, stop)
+    require_room(shape, start, len(table))
+    if not isinstance(start, Tensor):
+        return table[start : start + shape[1]]
+    places = start
+    if start.ndim < 2:
+        places = start[..., None] + torch.arange(shape[1], device=start.device)
+    try:
+        return F.embedding(places, table)
+    except IndexError:
+        low, high = torch.stack(places.aminmax()).tolist()
+        raise ValueError(_out_of_room(low, high, len(table))) from None
+
+
+def require_room(shape: tuple[int, ...], start: Start, max_length: int) -> None:
+    """Exige que la secuencia quepa; los comienzos de cada fila no se miran, para no leerlos."""
+    if isinstance(start, Tensor):
+        batch, t = shape
+        if start.shape not in ((), (batch,), (batch, t)):
+            raise ValueError(
+                f"start: se esperaba un entero o uno por fila, de forma ({batch},), y llegó la "
+                f"forma {tuple(start.shape)}."
+            )
+    elif start < 0 or start + shape[1] > max_length:
+        raise ValueError(_out_of_room(start, start + shape[1] - 1, max_length))
+
+
+def _out_of_room(low, high, max_length):
+    return (
+        f"Se esperaban posiciones entre 0 y {max_length - 1} y la secuencia va de {low} a {high}: "
+        "acórtala o crea el modelo con un max_length mayor."
+    )
 
 
 def _require_pad_id(pad_id, vocab_size):

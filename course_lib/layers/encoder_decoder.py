@@ -1,18 +1,8 @@
 """Codificador y decodificador juntos, sin tokens: el dibujo del artículo, por dentro."""
 
-from typing import NamedTuple
-
-from torch import Tensor, nn
+from torch import nn
 
 from course_lib.layers.blocks import Decoder, Encoder, Mask, Source, Target
-
-
-class AttentionWeights(NamedTuple):
-    """Los pesos de atención de cada capa, `[batch, heads, t_q, t_k]`."""
-
-    encoder: list[Tensor]
-    decoder: list[Tensor]
-    cross: list[Tensor]
 
 
 class EncoderDecoder(nn.Module):
@@ -37,25 +27,16 @@ class EncoderDecoder(nn.Module):
         *,
         source_mask: Mask = None,
         target_mask: Mask = None,
-        memory_mask: Mask = None,
+        cross_mask: Mask = None,
         causal: bool = True,
-        need_weights: bool = False,
-    ) -> Target | tuple[Target, AttentionWeights]:
+    ) -> Target:
         """Codifica x y transforma y mirándola.
 
         Argumentos:
             x, y: origen y destino, `[batch, t, d_model]`.
-            source_mask, target_mask, memory_mask: qué ven el origen de sí mismo, el destino de sí
+            source_mask, target_mask, cross_mask: qué ven el origen de sí mismo, el destino de sí
                 mismo (además de ser causal) y el destino del origen; True = visible.
             causal: con False, el destino se ve entero.
-            need_weights: con True devuelve también los pesos.
-
-        Devuelve:
-            El destino transformado; o el par (destino, AttentionWeights).
         """
-        masks = {"mask": target_mask, "memory_mask": memory_mask, "causal": causal}
-        if not need_weights:
-            return self.decoder(y, self.encoder(x, mask=source_mask), **masks)
-        h, encoder = self.encoder(x, mask=source_mask, need_weights=True)
-        y, decoder, cross = self.decoder(y, h, **masks, need_weights=True)
-        return y, AttentionWeights(encoder, decoder, cross)
+        encoded = self.encoder(x, mask=source_mask)
+        return self.decoder(y, encoded, mask=target_mask, cross_mask=cross_mask, causal=causal)

@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -12,7 +11,6 @@ from course_lib.layers.dense import Dense
 from course_lib.layers.normalization import make_dropout
 
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
-IN_PLACE = {"relu": torch.relu_, "gelu": torch.ops.aten.gelu_}
 
 
 class FeedForward(nn.Module):
@@ -66,22 +64,8 @@ class FeedForward(nn.Module):
     def forward(self, x: Float[Tensor, "*batch t d_model"]) -> Float[Tensor, "*batch t d_model"]:
         """Transforma cada posición de x, `[..., t, d_model]`; la forma no cambia."""
         require_width("x", x, self.W_1.in_features, "d_model")
-        hidden = activate(self.activation, self.W_1(x))
+        hidden = ACTIVATIONS[self.activation](self.W_1(x))
         return self.W_2(self.dropout(hidden))
-
-
-def activate(activation: str, z: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
-    """Aplica una activación a z, que quien llama ya no necesita.
-
-    Sin gradiente escribe en la misma memoria: z es lo más grande que calcula un bloque, y pedir al
-    sistema otro tanto cuesta casi lo mismo que la activación.
-
-    Argumentos:
-        activation: "relu" o "gelu".
-        z: un resultado intermedio, que solo tiene quien llama.
-    """
-    functions = ACTIVATIONS if torch.is_grad_enabled() else IN_PLACE
-    return functions[activation](z)
 
 
 class SwiGLU(nn.Module):

@@ -84,7 +84,7 @@ class MixtureOfExperts(nn.Module):
     def route(self, rows: Float[Tensor, "n d_model"]) -> Routing:
         """Puntúa los expertos para cada fila y elige los mejores.
 
-        La softmax de las elegidas es la de todas, repartida de nuevo entre ellas. Se calcula en
+        El softmax de las elegidas es el de todas, repartido de nuevo entre ellas. Se calcula en
         float32 al menos: en media precisión, las compuertas serían demasiado gruesas.
         """
         scores = self.router(rows)

@@ -5,9 +5,9 @@ from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import require_dropout, require_heads, require_width
+from course_lib.layers.arguments import require_heads, require_width
+from course_lib.layers.dot_product_attention import DotProductAttention
 from course_lib.layers.kv_cache import KeyValueCache
-from course_lib.primitives.attention import attention, attention_weights
 
 
 class MultiHeadAttention(nn.Module):
@@ -46,20 +46,20 @@ class MultiHeadAttention(nn.Module):
     ):
         super().__init__()
         require_heads(d_model, num_heads)
-        require_dropout(dropout)
-        self.d_model, self.num_heads, self.dropout = d_model, num_heads, dropout
+        self.d_model, self.num_heads = d_model, num_heads
         self.widths = tuple(d_model if d is None else d for d in (d_query, d_key, d_value))
         self.stacked = len(set(self.widths)) == 1
         if self.stacked:
             self.W_qkv = nn.Linear(self.widths[0], 3 * d_model, bias=bias)
         else:
             self.W_q, self.W_k, self.W_v = (nn.Linear(d, d_model, bias=bias) for d in self.widths)
+        self.mix = DotProductAttention(dropout)
         self.W_h = nn.Linear(d_model, d_model, bias=bias)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Inicializa cada proyección por separado con Xavier uniforme, y los sesgos con ceros."""
-        for linear in self.children():
+        for linear in filter(lambda layer: isinstance(layer, nn.Linear), self.children()):
             for block in linear.weight.split(self.d_model):
                 nn.init.xavier_uniform_(block)
             if linear.bias is not None:
@@ -73,11 +73,8 @@ class MultiHeadAttention(nn.Module):
         *,
         mask: Bool[Tensor, "..."] | None = None,
         causal: bool = False,
-        need_weights: bool = False,
-    ) -> (
-        Float[Tensor, "*batch t_q d_model"]
-        | tuple[Float[Tensor, "*batch t_q d_model"], Float[Tensor, "*batch heads t_q t_k"]]
-    ):
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "*batch t_q d_model"]:
         """Atiende desde X_q hacia X_k y X_v.
 
         Argumentos:
@@ -87,11 +84,10 @@ class MultiHeadAttention(nn.Module):
             mask: booleana, True = visible, difundible a `[..., t_q, t_k]` (la misma para todas
                 las cabezas) o, con todos sus ejes, a `[..., heads, t_q, t_k]`.
             causal: con True, cada posición ve solo hasta sí misma.
-            need_weights: con True devuelve también los pesos.
+            cache: claves y valores de las posiciones anteriores; aquí se le agregan estos.
 
         Devuelve:
-            H, `[..., t_q, d_model]`; o el par (H, A) con los pesos de cada cabeza,
-            A: `[..., heads, t_q, t_k]`, antes del dropout.
+            H, `[..., t_q, d_model]`. Los pesos de cada cabeza los apunta `attention_maps`.
 
         Errores:
             ValueError: si los anchos o la máscara no concuerdan.
@@ -100,92 +96,29 @@ class MultiHeadAttention(nn.Module):
         X_v = X_k if X_v is None else X_v
         self._require_widths(X_q, X_k, X_v)
         Q, K, V = (self.split_heads(P) for P in self.project(X_q, X_k, X_v))
-        H, A = self.attend(Q, K, V, self._with_heads(mask, X_q.ndim), causal, need_weights)
-        H = self.W_h(self.merge_heads(H))
-        return (H, A) if need_weights else H
-
-    def project(self, X_q, X_k, X_v):
-        """Calcula las consultas, las claves y los valores con tan pocos productos como se pueda."""
-        if not self.stacked:
-            return self.W_q(X_q), self.W_k(X_k), self.W_v(X_v)
-        if X_q is X_k and X_k is X_v:
-            return self.W_qkv(X_q).chunk(3, dim=-1)
-        if X_k is X_v:
-            W_q, W_kv = self._split_stack(1, 2)
-            return F.linear(X_q, *W_q), *F.linear(X_k, *W_kv).chunk(2, dim=-1)
-        inputs = zip((X_q, X_k, X_v), self._split_stack(1, 1, 1), strict=True)
-        return tuple(F.linear(X, *W) for X, W in inputs)
-
-    def keys_values(self, X_k: Float[Tensor, "*batch t_k d_key"]) -> tuple[Tensor, Tensor]:
-        """Proyecta solo las claves y los valores de X_k, en cabezas: `[..., heads, t_k, d_k]`."""
-        if self.stacked:
-            K, V = F.linear(X_k, *self._split_stack(1, 2)[1]).chunk(2, dim=-1)
-        else:
-            K, V = self.W_k(X_k), self.W_v(X_k)
-        return self.split_heads(K), self.split_heads(V)
-
-    def queries(
-        self, X_q: Float[Tensor, "*batch t_q d_query"]
-    ) -> Float[Tensor, "*batch t_q d_model"]:
-        """Proyecta solo las consultas de X_q, sin partirlas en cabezas."""
-        return F.linear(X_q, *self._split_stack(1, 2)[0]) if self.stacked else self.W_q(X_q)
-
-    def attend_to(
-        self,
-        X_q: Float[Tensor, "*batch t_q d_query"],
-        memory: tuple[Tensor, Tensor],
-        *,
-        mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "*batch t_q d_model"]:
-        """Atiende desde X_q hacia claves y valores ya proyectados: el par de `keys_values`."""
-        mask = self._with_heads(mask, X_q.ndim)
-        H, _ = self.attend(self.split_heads(self.queries(X_q)), *memory, mask, False, False)
+        if cache is not None:
+            K, V = cache.append(K, V)
+        H = self.attend(Q, K, V, self._with_heads(mask, X_q.ndim), causal)
         return self.W_h(self.merge_heads(H))
 
-    def step(
-        self,
-        X: Float[Tensor, "batch t d_model"],
-        cache: KeyValueCache,
-        *,
-        mask: Bool[Tensor, "..."] | None = None,
-        **scoring: Tensor,
-    ) -> tuple[Float[Tensor, "batch t d_model"], KeyValueCache]:
-        """Autoatención causal de las posiciones nuevas, que siguen a las de la caché.
+    def project(self, X_q: Tensor, X_k: Tensor, X_v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Calcula las consultas, las claves y los valores; de una misma X, en un solo producto."""
+        if self.stacked and X_q is X_k and X_k is X_v:
+            return self.W_qkv(X_q).chunk(3, dim=-1)
+        inputs = zip((X_q, X_k, X_v), self.matrices(), strict=True)
+        return tuple(F.linear(X, W, b) for X, (W, b) in inputs)
 
-        Argumentos:
-            X: solo las posiciones nuevas, `[batch, t, d_model]`.
-            cache: las claves y los valores de las anteriores.
-            mask: True = visible, además de ser causal; como en `forward`.
-            scoring: lo que `attend` necesite, si una subclase puntúa de otro modo.
-
-        Devuelve:
-            El par (H de las posiciones nuevas, caché más larga).
-        """
-        Q, K, V = (self.split_heads(P) for P in self.project(X, X, X))
-        cache = cache.append(K, V)
-        mask = self._with_heads(mask, X.ndim)
-        # Una posición sola ya ve solo su pasado: sin máscara que crear.
-        H, _ = self.attend(Q, cache.K, cache.V, mask, X.shape[-2] > 1, False, **scoring)
-        return self.W_h(self.merge_heads(H)), cache
-
-    def _split_stack(self, *sizes):
-        """Parte W_qkv en grupos de tantas matrices como dice `sizes`; cada grupo, con su sesgo."""
-        rows = [size * self.d_model for size in sizes]
+    def matrices(self) -> list[tuple[Tensor, Tensor | None]]:
+        """Da W_q, W_k y W_v, cada una con su sesgo o con None."""
+        if not self.stacked:
+            return [(layer.weight, layer.bias) for layer in (self.W_q, self.W_k, self.W_v)]
         bias = self.W_qkv.bias
-        biases = [None] * len(rows) if bias is None else bias.split(rows)
-        return list(zip(self.W_qkv.weight.split(rows), biases, strict=True))
+        biases = [None] * 3 if bias is None else bias.chunk(3)
+        return list(zip(self.W_qkv.weight.chunk(3), biases, strict=True))
 
-    def attend(self, Q, K, V, mask, causal, need_weights, bias=None):
-        """Mezcla los valores de cada cabeza; los pesos solo se forman si alguien los pide.
-
-        Lo que una subclase quiera sumar a las puntuaciones, ya escaladas, va en `bias`.
-        """
-        dropout = self.dropout if self.training else 0.0
-        shown = {"mask": mask, "causal": causal, "bias": bias}
-        if not need_weights:
-            return attention(Q, K, V, dropout=dropout, **shown), None
-        A = attention_weights(Q, K, **shown)
-        return F.dropout(A, dropout) @ V, A
+    def attend(self, Q, K, V, mask=None, causal=False):
+        """Mezcla los valores de cada cabeza; una subclase puede puntuar de otro modo."""
+        return self.mix(Q, K, V, mask=mask, causal=causal)
 
     def split_heads(self, X: Float[Tensor, "*batch t d_model"]) -> Float[Tensor, "*batch h t d_k"]:
         """Parte d_model en cabezas y lleva su eje delante del tiempo."""

@@ -1,19 +1,17 @@
 """La atención multiconsulta: muchas cabezas que preguntan, y unas mismas claves y valores."""
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import (
-    require_dropout,
     require_option,
     require_sizes,
     require_width,
 )
 from course_lib.layers.dense import Dense
+from course_lib.layers.dot_product_attention import DotProductAttention
 from course_lib.layers.kv_cache import KeyValueCache
-from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.positions import ROTARY_LAYOUTS, Layout, rotary_table, rotate
 
 Rotation = tuple[Tensor, Tensor]
@@ -60,10 +58,10 @@ class MultiQueryAttention(nn.Module):
         super().__init__()
         d_head = head_width(d_model, num_heads, num_kv_heads, d_head)
         require_option("layout", layout, (*ROTARY_LAYOUTS, None))
-        require_dropout(dropout)
         self.num_heads, self.num_kv_heads, self.d_head = num_heads, num_kv_heads, d_head
-        self.layout, self.base, self.dropout = layout, base, dropout
+        self.layout, self.base = layout, base
         self.W_qkv = Dense(d_model, (num_heads + 2 * num_kv_heads) * d_head)
+        self.mix = DotProductAttention(dropout)
         self.W_h = Dense(num_heads * d_head, d_model)
 
     def forward(
@@ -73,33 +71,28 @@ class MultiQueryAttention(nn.Module):
         *,
         rotation: Rotation | None = None,
         mask: Bool[Tensor, "..."] | None = None,
-        need_weights: bool = False,
-    ) -> tuple:
+    ) -> Float[Tensor, "batch t _"]:
         """Atiende desde las posiciones de X hacia ellas y hacia las de la caché, sin ver el futuro.
 
         Argumentos:
             X: las posiciones nuevas, `[batch, t, d_model]`; siguen a las de la caché.
-            cache: claves (ya giradas) y valores de las anteriores; None, ninguna.
+            cache: claves (ya giradas) y valores de las anteriores; aquí se le agregan estos.
             rotation: los giros de X, los de `rotation`; si faltan, los de sus posiciones.
             mask: True = visible, además de ser causal; difundible a `[batch, 1, t, t_k]`: la misma
                 para todas las cabezas.
-            need_weights: con True devuelve también los pesos.
 
         Devuelve:
-            El par (H, `[batch, t, d_model]`; caché más larga), o la terna que acaba en los pesos
-            de cada cabeza, `[batch, heads, t, t_k]`.
+            H, `[batch, t, d_model]`.
         """
         require_width("X", X, self.W_qkv.in_features, "d_model")
-        past = KeyValueCache() if cache is None else cache
         if rotation is None and self.layout is not None:
-            rotation = self.rotation(torch.arange(X.shape[1], device=X.device) + past.length, X)
+            first = 0 if cache is None else cache.length
+            rotation = self.rotation(torch.arange(X.shape[1], device=X.device) + first, X)
         Q, K, V = self.project(X, rotation)
-        cache = past.append(K, V)
-        if past.length:
-            K, V = cache.pair
-        H, A = self.attend(Q, K, V, mask, need_weights)
-        H = self.W_h(H.transpose(1, 2).flatten(2))
-        return (H, cache, A) if need_weights else (H, cache)
+        if cache is not None:
+            K, V = cache.append(K, V)
+        H = self.mix(Q, self._for_each_head(K), self._for_each_head(V), mask=mask, causal=True)
+        return self.W_h(H.transpose(1, 2).flatten(2))
 
     def rotation(self, positions: Tensor, X: Tensor) -> Rotation:
         """Los giros de esas posiciones, `[t]` o `[batch, 1, t]`, para vectores como los de X."""
@@ -107,35 +100,15 @@ class MultiQueryAttention(nn.Module):
         shape = {"base": self.base, "layout": self.layout}
         return rotary_table(positions, self.d_head, **shape, dtype=dtype)
 
-    def project(self, X: Float[Tensor, "batch t d_model"], rotation: Rotation | None) -> tuple:
+    def project(
+        self, X: Float[Tensor, "batch t d_model"], rotation: Rotation | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Da Q, K y V por cabezas: un solo producto, y un solo giro para consultas y claves."""
         heads = self.W_qkv(X).reshape(*X.shape[:2], -1, self.d_head).transpose(1, 2)
         QK, V = heads.tensor_split([-self.num_kv_heads], dim=1)
         if rotation is not None:
             QK = rotate(QK, *rotation, layout=self.layout)
         return *QK.tensor_split([self.num_heads], dim=1), V
-
-    def attend(self, Q, K, V, mask=None, need_weights=False):
-        """Mezcla los valores que ve cada cabeza; los pesos solo se forman si alguien los pide."""
-        dropout = self.dropout if self.training else 0.0
-        if Q.shape[-2] == 1 and not need_weights and self.num_kv_heads < self.num_heads:
-            return self._attend_from_one(Q, K, V, mask, dropout), None
-        K, V = (self._for_each_head(X) for X in (K, V))
-        seen = {"mask": mask, "causal": Q.shape[-2] > 1}
-        if not need_weights:
-            return attention(Q, K, V, dropout=dropout, **seen), None
-        A = attention_weights(Q, K, **seen)
-        return F.dropout(A, dropout) @ V, A
-
-    def _attend_from_one(self, Q, K, V, mask, dropout):
-        """Una sola posición: las cabezas de un grupo son las filas de una misma consulta.
-
-        Así cada clave se lee una vez por grupo, y no una por cabeza. Quien escribe siempre se ve a
-        sí mismo: no hay fila sin nada que ver, y el núcleo de torch basta.
-        """
-        Q_rows = Q.reshape(len(Q), self.num_kv_heads, -1, self.d_head)
-        H = F.scaled_dot_product_attention(Q_rows, K, V, attn_mask=mask, dropout_p=dropout)
-        return H.reshape(Q.shape)
 
     def _for_each_head(self, X):
         """Repite cada par para las cabezas de su grupo; si solo hay uno, la difusión basta."""

@@ -93,6 +93,10 @@ class Residual(nn.Module):
         if placement == "sandwich":
             self.outer_norm = make_norm(norm, d_model, bias=bias, eps=eps)
 
+    def read(self, x: Hidden) -> Hidden:
+        """Lo que lee la subcapa: x o, si la normalización va antes, x normalizada."""
+        return x if self.placement == "post" else self.norm(x)
+
     def forward(self, x: Hidden, sublayer: Callable[[Tensor], Tensor]) -> Hidden:
         """Aplica la subcapa a x con lo que la rodea; la forma no cambia."""
         match self.placement:
@@ -122,13 +126,6 @@ def make_norm(
 
 
 def make_dropout(dropout: float) -> nn.Module:
-    """Crea el dropout; con probabilidad 0 no hace nada."""
+    """Crea el dropout de torch, si la probabilidad lo es."""
     require_dropout(dropout)
-    return _Dropout(dropout)
-
-
-class _Dropout(nn.Dropout):
-    """El de torch, que así no cuesta nada donde nada anula: un token a la vez, eso se nota."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x) if self.training and self.p else x
+    return nn.Dropout(dropout)

@@ -46,20 +46,16 @@ class ParallelBlock(nn.Module):
         self.feed_forward = SwiGLU(d_model, d_ff)
         self.dropout = make_dropout(dropout)
 
-    def forward(self, x: Hidden, cache: KeyValueCache | None = None, **seen) -> tuple:
+    def forward(self, x: Hidden, cache: KeyValueCache | None = None, **seen) -> Hidden:
         """Da más contexto a cada posición.
 
         Argumentos:
             x: las posiciones nuevas, `[batch, t, d_model]`.
-            cache: claves y valores de las anteriores.
-            seen: las opciones de `MultiQueryAttention.forward`.
-
-        Devuelve:
-            Lo que da la atención, con y en el primer lugar: (y, caché) o (y, caché, pesos).
+            cache: claves y valores de las anteriores; se alarga.
+            seen: las demás opciones de `MultiQueryAttention.forward`.
         """
-        normed = self.norm(x)
-        H, *rest = self.attention(normed, cache, **seen)
-        return x + self.dropout(H + self.feed_forward(normed)), *rest
+        u = self.norm(x)
+        return x + self.dropout(self.attention(u, cache, **seen) + self.feed_forward(u))
 
 
 class SerialBlock(ParallelBlock):
@@ -86,8 +82,7 @@ class SerialBlock(ParallelBlock):
         super().__init__(d_model, num_heads, d_ff, norm=norm, eps=eps, **options)
         self.inner_norm = make_norm(norm, d_model, bias=False, eps=eps)
 
-    def forward(self, x: Hidden, cache: KeyValueCache | None = None, **seen) -> tuple:
+    def forward(self, x: Hidden, cache: KeyValueCache | None = None, **seen) -> Hidden:
         """Como `ParallelBlock.forward`, en dos tiempos."""
-        H, *rest = self.attention(self.norm(x), cache, **seen)
-        z = x + self.dropout(H)
-        return z + self.dropout(self.feed_forward(self.inner_norm(z))), *rest
+        x = x + self.dropout(self.attention(self.norm(x), cache, **seen))
+        return x + self.dropout(self.feed_forward(self.inner_norm(x)))

@@ -58,15 +58,15 @@ class RelativeAttention(MultiHeadAttention):
         nn.init.xavier_uniform_(self.W_r.weight)
         self.u, self.v = (self._global(name, x, global_terms) for name, x in (("u", u), ("v", v)))
 
-    def attend(self, Q, K, V, mask, causal, need_weights, R=None):
-        """Mezcla los valores con las puntuaciones relativas; el futuro siempre queda oculto.
+    def attend(self, Q, K, V, mask=None, causal=True):
+        """Mezcla los valores con las puntuaciones relativas; el futuro siempre queda oculto."""
+        return self.attend_at(self.distances(K.shape[-2] + 1), Q, K, V, mask)
 
-        R, `[heads, ≥ t_k + 1, d_k]`, son las distancias ya proyectadas (`distances`), si se tienen.
-        """
-        R = self.distances(K.shape[-2] + 1) if R is None else R
-        bias = self.distance_scores(Q, R[:, R.shape[1] - K.shape[-2] - 1 :])
-        # `bias` ya oculta el futuro con −∞: la máscara causal sería otra pasada por S.
-        return super().attend(_plus(Q, self.u), K, V, mask, False, need_weights, bias)
+    def attend_at(self, R, Q, K, V, mask=None):
+        """Lo mismo, con las distancias ya proyectadas, R: `[heads, t_k + 1, d_k]`."""
+        # Los términos de la distancia ya ocultan el futuro con −∞: no hace falta otra máscara.
+        bias = self.distance_scores(Q, R)
+        return self.mix(_plus(Q, self.u), K, V, mask=mask, bias=bias)
 
     def distances(self, length: int) -> Float[Tensor, "heads length d_k"]:
         """Proyecta las distancias, de `length` − 1 a 0; no dependen del lote."""

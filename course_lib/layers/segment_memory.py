@@ -1,15 +1,15 @@
-"""La memoria de los segmentos anteriores: qué se guarda de ellos y cómo se vuelve a mirar."""
+"""La memoria de los segmentos anteriores, y el bloque que la mira."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
-from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.layers.blocks import EncoderBlock
 
 Hidden = Float[Tensor, "batch t d_model"]
+Past = Float[Tensor, "batch m d_model"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,7 +24,7 @@ class Memory:
     """
 
     limit: int
-    states: tuple[Hidden, ...] = ()
+    states: tuple[Past, ...] = ()
 
     @property
     def length(self) -> int:
@@ -35,106 +35,46 @@ class Memory:
         """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
         return replace(self, states=tuple(state[rows] for state in self.states))
 
-    def through(self, blocks: nn.ModuleList, x: Hidden, mask, need_weights: bool):
-        """Pasa x por los bloques y recuerda lo que entra en cada uno."""
-        states, weights = [], [] if need_weights else None
-        for block, past in _pairs(blocks, self.states or [None] * len(blocks)):
-            seen = x if past is None else torch.cat([_same_batch(past, x).detach(), x], dim=1)
-            states.append(seen[:, max(seen.shape[1] - self.limit, 0) :].detach())
-            x = block.with_attention(x, partial(_look, block, seen, mask, weights))
-        return x, replace(self, states=tuple(states)), weights
 
+def remember(past: Past, x: Hidden, limit: int) -> Float[Tensor, "batch kept d_model"]:
+    """Pone al día la memoria de un bloque con lo que entra en él.
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FrozenMemory:
-    """Las claves y los valores ya proyectados de cada bloque, para pesos que no cambian.
-
-    Da los mismos logits que `Memory`, sin proyectar dos veces ni una posición ni una distancia.
+        m ← detach([m, x])    y, de ahí, las últimas `limit` posiciones
 
     Argumentos:
+        past: lo que recordaba, m, `[batch, m, d_model]`.
+        x: lo que entra, `[batch, t, d_model]`.
         limit: cuántas posiciones se recuerdan a lo sumo.
-        caches: claves y valores, una por bloque.
-        distances: las distancias proyectadas, `[heads, n, d_k]` por bloque.
 
-    Fuente: capítulo `transformer_xl`.
+    Fuente: Dai et al. (2019), §3.2; ecuación `eq-segment-memory` del capítulo `transformer_xl`.
+    """
+    seen = torch.cat([past, x], dim=1)
+    return seen[:, max(seen.shape[1] - limit, 0) :].detach()
+
+
+class MemoryBlock(EncoderBlock):
+    """Un bloque de codificador que mira al segmento y a la memoria de los anteriores.
+
+        x ← residual(x, atención: consultas de x; claves y valores de [m, x])
+        x ← residual(x, red prealimentada)
+
+    Argumentos: los de `EncoderBlock`; su atención ha de ser causal, como la relativa.
+
+    Fuente: Dai et al. (2019), §3.2; ecuación `eq-segment-memory` del capítulo `transformer_xl`.
     """
 
-    limit: int
-    caches: tuple[KeyValueCache, ...] = ()
-    distances: tuple[Float[Tensor, "heads n d_k"], ...] = ()
+    def forward(
+        self, x: Hidden, past: Past, *, mask: Bool[Tensor, "t seen"] | None = None
+    ) -> Hidden:
+        """Da un bloque más de contexto a cada posición.
 
-    @property
-    def length(self) -> int:
-        """Cuántas posiciones recuerda."""
-        return self.caches[0].length if self.caches else 0
-
-    def select(self, rows: Int[Tensor, " rows"]) -> "FrozenMemory":
-        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
-        return replace(self, caches=tuple(cache.select(rows) for cache in self.caches))
-
-    def through(self, blocks: nn.ModuleList, x: Hidden, mask, need_weights: bool):
-        """Pasa x por los bloques y guarda sus claves y valores."""
-        _require_frozen(need_weights)
-        memory = self._with_distances(blocks, x.shape[1])
-        old, caches = self.caches or [KeyValueCache()] * len(blocks), []
-        for (block, cache), R in zip(_pairs(blocks, old), memory.distances, strict=True):
-            x = block.with_attention(x, partial(_look_cached, block, cache, mask, R, caches))
-        kept = tuple(cache.last(self.limit) for cache in caches)
-        return x, replace(memory, caches=kept), None
-
-    def _with_distances(self, blocks, t):
-        """Proyecta las distancias que hacen falta, o el doble, para no volver a hacerlo pronto."""
-        needed = self.length + t + 1
-        if self.distances and self.distances[0].shape[1] >= needed:
-            return self
-        length = min(2 * needed, self.limit + t + 1)
-        distances = (block.attention.distances(length).contiguous() for block in blocks)
-        return replace(self, distances=tuple(distances))
-
-
-def _pairs(blocks, past):
-    if len(past) != len(blocks):
-        raise ValueError(
-            f"memory: se esperaba la de un modelo de {len(blocks)} bloques, como este, y llegó la "
-            f"de uno de {len(past)}."
+        Argumentos:
+            x: el segmento, `[batch, t, d_model]`.
+            past: la memoria m de este bloque, `[batch, m, d_model]`.
+            mask: True = visible, `[t, m + t]`.
+        """
+        m = self.residual_attention.read(past)
+        x = self.residual_attention(
+            x, lambda x: self.attention(x, torch.cat([m, x], dim=1), mask=mask)
         )
-    return zip(blocks, past, strict=True)
-
-
-def _look(block, seen, mask, weights, h):
-    """La autoatención de h sobre `seen`: la memoria y, detrás, el segmento, aún sin normalizar."""
-    alone, residual = seen.shape == h.shape, block.residual_attention
-    X_k = h if alone else seen if residual.placement == "post" else residual.norm(seen)
-    if weights is None:
-        return block.attention(h, X_k, mask=mask)
-    H, A = block.attention(h, X_k, mask=mask, need_weights=True)
-    weights.append(A)
-    return H
-
-
-def _look_cached(block, cache, mask, R, caches, h):
-    """La autoatención de h sobre lo que guarda la caché; la más larga va a `caches`."""
-    H, longer = block.attention.step(h, cache, mask=mask, R=R)
-    caches.append(longer)
-    return H
-
-
-def _same_batch(past, x):
-    if past.shape[0] != x.shape[0] or past.shape[2:] != x.shape[2:]:
-        raise ValueError(
-            f"memory: se esperaban {x.shape[0]} filas de ancho {x.shape[2]}, como el segmento, y "
-            f"la memoria es {tuple(past.shape)}. ¿Cambió el lote? Elige sus filas con select."
-        )
-    return past
-
-
-def _require_frozen(need_weights):
-    if torch.is_grad_enabled():
-        raise ValueError(
-            "frozen_memory: no transmite gradientes y se esperaba torch.no_grad() o "
-            "torch.inference_mode(). Para entrenar, usa la memoria de estados (memory=None)."
-        )
-    if need_weights:
-        raise ValueError(
-            "need_weights: la memoria congelada no da los pesos. Usa la de estados (memory=None)."
-        )
+        return self.residual_feed_forward(x, self.feed_forward)

@@ -1,8 +1,6 @@
 """BERT: un codificador preentrenado con texto sin etiquetas, y una cabeza por tarea."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -11,9 +9,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import (
+    look_up,
     require_dropout,
     require_heads,
-    require_ids,
     require_option,
     require_sizes,
 )
@@ -22,11 +20,10 @@ from course_lib.layers.embeddings import InputEmbedding
 from course_lib.layers.feed_forward import ACTIVATIONS
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.layers.normalization import make_dropout, make_norm
-from course_lib.layers.packing import Packing
+from course_lib.primitives.masks import padding_mask
 from course_lib.primitives.positions import sinusoidal_positions
 
 TokenIds = Int[Tensor, "batch t"]
-Visible = Bool[Tensor, "batch t"] | None
 Mask = Bool[Tensor, "batch 1 t"] | None
 States = Float[Tensor, "batch t d_model"]
 Pooled = Float[Tensor, "batch d_model"]
@@ -38,10 +35,6 @@ SAME_IN_BOTH = (
     *("activation", "eps", "pad_id"),
 )
 
-# Sin relleno, cada grupo de secuencias de igual longitud atiende por separado: en una CPU cuesta,
-# por bloque, como unas 10^7 multiplicaciones; una fila de relleno, unas 24 · d_model².
-GROUP_COST = 400_000
-
 
 @dataclass(frozen=True)
 class BertConfig:
@@ -52,7 +45,7 @@ class BertConfig:
         d_model, num_heads, num_layers, d_ff: ancho, cabezas, bloques y ancho de la red
             prealimentada.
         max_length: la secuencia más larga, en tokens: hay un vector aprendido por posición.
-        num_segments: cuántos segmentos se distinguen (primera y segunda frase).
+        num_segments: cuántos segmentos se distinguen (primera y segunda oración).
         dropout: el de las incrustaciones y la salida de cada subcapa. La capa oculta de la red
             prealimentada no lleva.
         attention_dropout: el de los pesos de atención.
@@ -60,8 +53,6 @@ class BertConfig:
         activation: "gelu" (la exacta) o "relu".
         eps: ε de las normalizaciones de capa.
         pad_id: identificador del relleno.
-        unpad: si los bloques trabajan solo con los tokens reales (`Packing`). En ellos el
-            resultado es el mismo; None, cuando compensa: con bastante relleno.
 
     Errores:
         ValueError: si un valor no tiene sentido.
@@ -80,7 +71,6 @@ class BertConfig:
     activation: Literal["gelu", "relu"] = "gelu"
     eps: float = 1e-12
     pad_id: int = 0
-    unpad: bool | None = None
 
     def __post_init__(self) -> None:
         names = ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_length")
@@ -117,17 +107,15 @@ class BertOutput(NamedTuple):
         pooled: el resumen r de cada secuencia, `[batch, d_model]`, o None sin `pooler`.
         hidden: con need_hidden, las incrustaciones y la salida de cada bloque: num_layers + 1
             tensores como `states`.
-        weights: con need_weights, los pesos de cada bloque, `[batch, heads, t, t]`.
     """
 
     states: States
     pooled: Pooled | None
     hidden: tuple[States, ...] | None = None
-    weights: tuple[Tensor, ...] | None = None
 
 
 class Bert(nn.Module):
-    """Lee una frase, o un par, en las dos direcciones y da un vector por token.
+    """Lee una oración, o un par, en las dos direcciones y da un vector por token.
 
         H⁰ = norm(E[token] + P[posición] + S[segmento])
         Hˡ = bloqueˡ(Hˡ⁻¹)                            sin máscara causal
@@ -153,18 +141,16 @@ class Bert(nn.Module):
         token_ids: TokenIds,
         segment_ids: TokenIds | None = None,
         *,
-        visible: Visible = None,
+        mask: Mask = None,
         need_hidden: bool = False,
-        need_weights: bool = False,
     ) -> BertOutput:
         """Da un vector por token, que depende de todos los demás tokens de su secuencia.
 
         Argumentos:
             token_ids: «[CLS] … [SEP]» o «[CLS] … [SEP] … [SEP]», con relleno, `[batch, t]`.
             segment_ids: segmento de cada token, `[batch, t]`; si falta, todos son del 0.
-            visible: True en los tokens reales; si falta, los que no valen pad_id.
+            mask: True en los tokens reales, `[batch, 1, t]`; si falta, la de `padding_mask`.
             need_hidden: con True devuelve también la salida de cada bloque.
-            need_weights: con True devuelve también los pesos de atención.
 
         Devuelve:
             Una `BertOutput`.
@@ -173,52 +159,13 @@ class Bert(nn.Module):
             ValueError: si un identificador no está en su tabla, la secuencia pasa de max_length o
             las formas no casan.
         """
-        visible = _real_tokens(token_ids, visible, self.config.pad_id)
+        mask = real_tokens(token_ids, mask, self.config.pad_id)
         H = self.embedding(token_ids, segment_ids)
-        packing = None if need_weights else self._packing(visible)
-        if packing is None:
-            mask = None if visible is None else visible[:, None]
-            layers, whole = self._layers(H, mask, need_weights), _same
-        else:
-            layers, whole = self._packed_layers(packing.pack(H), packing), packing.unpack
-        hidden, weights = [H], []
-        for H, A in layers:
-            if need_hidden:
-                hidden.append(whole(H))
-            weights.append(A)
-        H = hidden[-1] if need_hidden else whole(H)
-        return BertOutput(
-            H,
-            self._pool(H),
-            tuple(hidden) if need_hidden else None,
-            tuple(weights) if need_weights else None,
-        )
-
-    def _layers(
-        self, H: States, mask: Mask, need_weights: bool
-    ) -> Iterator[tuple[States, Tensor | None]]:
-        """La salida de cada bloque y sus pesos de atención, si se piden."""
+        hidden = [H]
         for block in self.blocks:
-            output = block(H, mask=mask, need_weights=need_weights)
-            H, A = output if need_weights else (output, None)
-            yield H, A
-
-    def _packed_layers(
-        self, x: Float[Tensor, "n d_model"], packing: Packing
-    ) -> Iterator[tuple[Float[Tensor, "n d_model"], None]]:
-        """Lo mismo con los tokens reales solos; sin pesos."""
-        for block in self.blocks:
-            x = block.with_attention(x, partial(packing.attend, block.attention))
-            yield x, None
-
-    def _packing(self, visible: Visible) -> Packing | None:
-        """Los tokens reales por su cuenta, si hay relleno y quitarlo compensa."""
-        if visible is None or visible.is_meta or self.config.unpad is False:
-            return None
-        packing = Packing.of(visible)
-        saved = (visible.numel() - len(packing.positions)) * self.config.d_model**2
-        worth = saved >= GROUP_COST * len(packing.groups)
-        return packing if worth or self.config.unpad else None
+            H = block(H, mask=mask)
+            hidden.append(H)
+        return BertOutput(H, self._pool(H), tuple(hidden) if need_hidden else None)
 
     def _pool(self, H: States) -> Pooled | None:
         """Resume la secuencia en el vector de su primer token, [CLS]."""
@@ -226,7 +173,7 @@ class Bert(nn.Module):
 
 
 class BertEmbedding(nn.Module):
-    """Suma qué token es, dónde está y de qué frase es; después normaliza.
+    """Suma qué token es, dónde está y de qué oración es; después normaliza.
 
         H⁰ = dropout(norm(E[token] + P[posición] + S[segmento]))
 
@@ -283,8 +230,9 @@ class BertEmbedding(nn.Module):
                 f"segment_ids: se esperaba la forma {tuple(token_ids.shape)}, la de token_ids, y "
                 f"llegó {tuple(segment_ids.shape)}: cada token es de un segmento."
             )
-        require_ids("segment_ids", segment_ids, self.segments.num_embeddings)
-        return self.dropout(self.norm(x + self.segments(segment_ids)))
+        return self.dropout(
+            self.norm(x + look_up("segment_ids", segment_ids, self.segments.weight))
+        )
 
 
 class PreTrainingOutput(NamedTuple):
@@ -293,7 +241,7 @@ class PreTrainingOutput(NamedTuple):
     Argumentos:
         tokens: las de cada palabra del vocabulario, `[batch, t, vocab]`; o `[n, vocab]` si se
             pidieron solo n posiciones.
-        next_sentence: las de «la segunda frase sigue a la primera» (0) y «no la sigue» (1),
+        next_sentence: las de «la segunda oración sigue a la primera» (0) y «no la sigue» (1),
             `[batch, 2]`; None en un modelo sin esa tarea.
     """
 
@@ -316,10 +264,10 @@ class _WithBert(nn.Module):
         token_ids: TokenIds,
         segment_ids: TokenIds | None = None,
         *,
-        visible: Visible = None,
+        mask: Mask = None,
     ) -> Any:
         """Lee el lote y lo puntúa con `score`; los argumentos son los de `Bert.forward`."""
-        return self.score(self.bert(token_ids, segment_ids, visible=visible))
+        return self.score(self.bert(token_ids, segment_ids, mask=mask))
 
     def start_from(self, source: "Bert | _WithBert") -> "_WithBert":
         """Copia los parámetros del `Bert` de otro modelo; la cabeza se queda como estaba.
@@ -356,7 +304,7 @@ class BertForPreTraining(_WithBert):
     """Las dos tareas con que BERT aprende de texto sin etiquetas.
 
         z_t = norm(gelu(H_t W + b)) Eᵀ + c            qué palabra había: modelo de lenguaje
-        s = r W' + b'                                  enmascarado; si la segunda frase sigue
+        s = r W' + b'                                  enmascarado; si la segunda oración sigue
 
     E es la tabla de incrustaciones: la salida no tiene otra matriz que aprender.
 
@@ -382,13 +330,13 @@ class BertForPreTraining(_WithBert):
         token_ids: TokenIds,
         segment_ids: TokenIds | None = None,
         *,
-        visible: Visible = None,
-        positions: Visible = None,
+        mask: Mask = None,
+        positions: Bool[Tensor, "batch t"] | None = None,
     ) -> PreTrainingOutput:
-        """Puntúa las palabras de cada posición y si la segunda frase sigue a la primera.
+        """Puntúa las palabras de cada posición y si la segunda oración sigue a la primera.
 
         Argumentos:
-            token_ids, segment_ids, visible: los de `Bert.forward`.
+            token_ids, segment_ids, mask: los de `Bert.forward`.
             positions: True en las posiciones que hay que puntuar, `[batch, t]`; si falta, todas.
                 Al entrenar bastan las ocultas, y el producto por E es de lo más caro.
 
@@ -400,8 +348,8 @@ class BertForPreTraining(_WithBert):
             `Bert.forward`.
         """
         if positions is not None:
-            _require_mask("positions", positions, token_ids)
-        H, pooled, *_ = self.bert(token_ids, segment_ids, visible=visible)
+            _require_mask("positions", positions, tuple(token_ids.shape))
+        H, pooled, *_ = self.bert(token_ids, segment_ids, mask=mask)
         logits = self.decode(H if positions is None else H[positions])
         return PreTrainingOutput(logits, None if pooled is None else self.next_sentence(pooled))
 
@@ -416,7 +364,7 @@ class BertForPreTraining(_WithBert):
 
 
 class BertForSequenceClassification(_WithBert):
-    """Puntúa las clases de una frase, o de un par, a partir de su resumen.
+    """Puntúa las clases de una oración, o de un par, a partir de su resumen.
 
         s = dropout(r) W + b
 
@@ -461,12 +409,12 @@ class BertForMultipleChoice(_WithBert):
         token_ids: Int[Tensor, "batch choices t"],
         segment_ids: Int[Tensor, "batch choices t"] | None = None,
         *,
-        visible: Bool[Tensor, "batch choices t"] | None = None,
+        mask: Bool[Tensor, "batch choices 1 t"] | None = None,
     ) -> Float[Tensor, "batch choices"]:
         """Puntúa cada opción.
 
         Argumentos:
-            token_ids, segment_ids, visible: los de `Bert.forward`, con un eje más para las
+            token_ids, segment_ids, mask: los de `Bert.forward`, con un eje más para las
                 opciones: `[batch, choices, t]`.
 
         Devuelve:
@@ -480,8 +428,8 @@ class BertForMultipleChoice(_WithBert):
                 "token_ids: se esperaba la forma [batch, choices, t], con un eje para las opciones "
                 f"y llegó {tuple(token_ids.shape)}. Júntalas con torch.stack(opciones, dim=1)."
             )
-        rows = [None if X is None else X.flatten(0, 1) for X in (token_ids, segment_ids, visible)]
-        return super().forward(*rows[:2], visible=rows[2]).view(token_ids.shape[:2])
+        rows = [None if X is None else X.flatten(0, 1) for X in (token_ids, segment_ids, mask)]
+        return super().forward(*rows[:2], mask=rows[2]).view(token_ids.shape[:2])
 
     def score(self, encoded: BertOutput) -> Float[Tensor, "rows 1"]:
         """Puntúa cada fila: un enunciado con una de sus opciones."""
@@ -579,10 +527,6 @@ def best_spans(
     return torch.stack((best // t, best % t), dim=-1)
 
 
-def _same(H: States) -> States:
-    return H
-
-
 def _block(config: BertConfig) -> EncoderBlock:
     attention = MultiHeadAttention(
         config.d_model, config.num_heads, bias=True, dropout=config.attention_dropout
@@ -614,21 +558,19 @@ def _initialise(module: nn.Module) -> None:
         nn.init.zeros_(module.bias)
 
 
-def _real_tokens(token_ids: Tensor, visible: Tensor | None, pad_id: int) -> Tensor | None:
-    """True en los tokens reales; None si lo son todos: sin máscara, la atención es más rápida."""
-    if visible is None:
-        visible = token_ids != pad_id
-    else:
-        _require_mask("visible", visible, token_ids)
-    return None if not visible.is_meta and visible.all() else visible
+def real_tokens(token_ids: TokenIds, mask: Mask, pad_id: int) -> Bool[Tensor, "batch 1 t"]:
+    """La máscara de los tokens reales: la dada o, si falta, la de los que no son relleno."""
+    if mask is None:
+        return padding_mask(token_ids, pad_id)
+    _require_mask("mask", mask, (len(token_ids), 1, token_ids.shape[-1]))
+    return mask
 
 
-def _require_mask(name: str, mask: Tensor, token_ids: Tensor) -> None:
-    if mask.dtype != torch.bool or mask.shape != token_ids.shape:
+def _require_mask(name: str, mask: Tensor, shape: tuple[int, ...]) -> None:
+    if mask.dtype != torch.bool or mask.shape != shape:
         raise ValueError(
-            f"{name}: se esperaba una máscara booleana de forma {tuple(token_ids.shape)}, la de "
-            f"token_ids, y llegó {tuple(mask.shape)} de tipo {mask.dtype}. Si es de ceros y "
-            f"unos, usa {name}.bool()."
+            f"{name}: se esperaba una máscara booleana de forma {shape} y llegó "
+            f"{tuple(mask.shape)} de tipo {mask.dtype}. Si es de ceros y unos, usa {name}.bool()."
         )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -15,7 +16,7 @@ from course_lib.layers.arguments import (
     require_rows,
     require_sizes,
 )
-from course_lib.layers.dense import Dense, dense, store_by_columns
+from course_lib.layers.dense import Dense
 from course_lib.layers.embeddings import InputEmbedding
 from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.layers.multi_query_attention import head_width
@@ -132,6 +133,10 @@ class PaLMCache:
         """Cuántas columnas van leídas."""
         return self.layers[0].length
 
+    def copy(self) -> "PaLMCache":
+        """Otra caché con lo mismo, que puede alargarse sin que esta cambie."""
+        return replace(self, layers=tuple(layer.copy() for layer in self.layers))
+
     def select(self, rows: Int[Tensor, " rows"]) -> "PaLMCache":
         """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
         padding = None if self.padding is None else self.padding[rows]
@@ -143,7 +148,11 @@ class PaLMCache:
         columns = torch.arange(self.length, stop, device=token_ids.device)
         return columns if self.padding is None else columns - self.padding[:, None]
 
-    def visible(self, token_ids: Tokens) -> Bool[Tensor, "batch 1 1 t_k"] | None:
+    def first(self, token_ids: Tokens) -> int | Int[Tensor, "batch t"]:
+        """Dónde empiezan los tokens nuevos, o la posición de cada uno si hay relleno delante."""
+        return self.length if self.padding is None else self.positions(token_ids).clamp(min=0)
+
+    def mask(self, token_ids: Tokens) -> Bool[Tensor, "batch 1 1 t_k"] | None:
         """Qué columnas, leídas y nuevas, no son relleno; None, todas."""
         if self.padding is None:
             return None
@@ -185,78 +194,63 @@ class PaLM(nn.Module):
         self.output = None if config.tied else Dense(config.d_model, config.vocab_size)
 
     def forward(
-        self, token_ids: Tokens, cache: PaLMCache | None = None, *, need_weights: bool = False
-    ) -> tuple:
+        self, token_ids: Tokens, cache: PaLMCache | None = None
+    ) -> tuple[Logits, PaLMCache]:
         """Lee los tokens que siguen a los de la caché.
 
         Argumentos:
             token_ids: los tokens nuevos, `[batch, t]`.
-            cache: la de `empty_cache` o la que dio la llamada anterior, que sigue valiendo; None,
-                la vacía.
-            need_weights: con True devuelve también los pesos de atención de cada bloque.
+            cache: la de `start` o la que dio la llamada anterior, que sigue valiendo; None, la
+                vacía.
 
         Devuelve:
-            El par (logits del token siguiente a cada uno, `[batch, t, vocab]`; caché más larga), o
-            la terna con la lista de pesos, `[batch, heads, t, t_k]`.
+            El par (logits del token siguiente a cada uno, `[batch, t, vocab]`; caché más larga).
 
         Errores:
             ValueError: si no llega ningún token, un identificador no está en el vocabulario, la
             secuencia pasa de max_length o el lote cambió.
         """
-        h, cache, weights = self._read(token_ids, cache, need_weights)
-        return (self.logits(h), cache, weights) if need_weights else (self.logits(h), cache)
+        h, cache = self.read(token_ids, cache)
+        return self.logits(h), cache
 
     def step(
         self, token_ids: Tokens, state: PaLMCache | None = None
     ) -> tuple[Float[Tensor, "batch 1 vocab"], PaLMCache]:
         """Lo que `course_lib.decoding` necesita: `forward`, con los logits del último token."""
-        h, cache, _ = self._read(token_ids, state, False)
+        h, cache = self.read(token_ids, state)
         return self.logits(h[:, -1:]), cache
 
-    def empty_cache(
-        self,
-        batch: int = 1,
-        capacity: int | None = None,
-        *,
-        padding: Int[Tensor, " batch"] | None = None,
-    ) -> PaLMCache:
-        """La caché del comienzo, con su memoria ya reservada.
+    def read(
+        self, token_ids: Tokens, cache: PaLMCache | None = None
+    ) -> tuple[Float[Tensor, "batch t d_model"], PaLMCache]:
+        """Como `forward`, sin puntuar el vocabulario: da h, un vector por token."""
+        cache = self.start() if cache is None else cache.copy()
+        _require_tokens(token_ids, cache)
+        seen = {"rotation": self._rotation(token_ids, cache), "mask": cache.mask(token_ids)}
+        x = self.embedding(token_ids, start=cache.first(token_ids))
+        for block, past in zip(self.blocks, cache.layers, strict=True):
+            x = block(x, past, **seen)
+        return self.norm(x), cache
+
+    def start(self, padding: Int[Tensor, " batch"] | None = None) -> PaLMCache:
+        """La caché del comienzo, vacía.
 
         Argumentos:
-            batch: cuántas filas.
-            capacity: cuántas columnas se reservan; None, max_length. Si faltan, crece.
             padding: cuántas columnas de relleno lleva delante cada fila, si las indicaciones miden
                 distinto (las da `decoding.left_pad`). Nadie mira al relleno, y las posiciones se
                 cuentan desde el primer token real: cada fila da lo mismo que sola.
 
         Errores:
-            ValueError: si un tamaño no es positivo, o padding no es un número de columnas por fila.
+            ValueError: si padding no es un número de columnas por fila.
         """
-        capacity = self.config.max_length if capacity is None else capacity
-        require_sizes(batch=batch, capacity=capacity)
         if padding is not None:
-            _require_padding(padding, batch)
-        attention, like = self.blocks[0].attention, self.embedding.table.weight
-        shape = (batch, attention.num_kv_heads, capacity)
-        layers = (KeyValueCache.reserved(like, *shape, attention.d_head) for _ in self.blocks)
-        return PaLMCache(tuple(layers), padding)
+            _require_padding(padding)
+        return PaLMCache(tuple(KeyValueCache() for _ in self.blocks), padding)
 
     def logits(self, h: Float[Tensor, "batch t d_model"]) -> Logits:
         """Puntúa cada token del vocabulario por su parecido con h."""
         table = self.embedding.table if self.config.tied else self.output
-        return dense(h * self.config.output_scale, table.weight)
-
-    def store_by_columns(self) -> "PaLM":
-        """Guarda por columnas sus matrices: conviene antes de escribir una sola secuencia.
-
-        Son los mismos números en otro orden de la memoria (`layers.dense.store_by_columns`).
-
-        Devuelve:
-            El mismo modelo.
-        """
-        matrices = [layer.weight for layer in self.modules() if isinstance(layer, Dense)]
-        store_by_columns(*matrices, *([self.embedding.table.weight] if self.config.tied else []))
-        return self
+        return F.linear(h * self.config.output_scale, table.weight)
 
     def num_parameters(self, *, norm_scales: bool = True) -> int:
         """Cuántos parámetros hay; con norm_scales=False, solo las matrices.
@@ -266,40 +260,31 @@ class PaLM(nn.Module):
         named = self.named_parameters()
         return sum(p.numel() for name, p in named if norm_scales or "norm" not in name)
 
-    def _read(self, token_ids, cache, need_weights):
-        cache = cache or PaLMCache(tuple(KeyValueCache() for _ in self.blocks))
-        positions, mask = cache.positions(token_ids), cache.visible(token_ids)
-        start = cache.length if cache.padding is None else positions.clamp(min=0)
-        x = self.embedding(token_ids, start=start)
-        if not token_ids.numel():
-            raise ValueError(
-                "token_ids: se esperaba al menos un token en al menos una fila y llegó la forma "
-                f"{tuple(token_ids.shape)}."
-            )
-        seen = {"rotation": self._rotation(positions, x), "mask": mask}
-        layers, weights = [], []
-        for block, past in zip(self.blocks, cache.layers, strict=True):
-            x, longer, *A = block(x, past, need_weights=need_weights, **seen)
-            layers.append(longer)
-            weights += A
-        return self.norm(x), PaLMCache(tuple(layers), cache.padding), weights
-
-    def _rotation(self, positions, x):
+    def _rotation(self, token_ids, cache):
         """Los giros, los mismos en todos los bloques y en todas las cabezas."""
         if self.config.positions != "rotary":
             return None
-        if positions.ndim == 2:
-            positions = positions[:, None]
-        return self.blocks[0].attention.rotation(positions, x)
+        positions = cache.positions(token_ids)
+        positions = positions[:, None] if positions.ndim == 2 else positions
+        return self.blocks[0].attention.rotation(positions, self.embedding.table.weight)
 
 
-def _require_padding(padding, batch):
-    given = tuple(padding.shape), padding.dtype
-    if given[0] != (batch,) or padding.dtype not in ID_TYPES or (padding < 0).any():
+def _require_tokens(token_ids, cache):
+    if cache.length:
+        require_rows(token_ids, len(cache.layers[0].K), "cache")
+    if not token_ids.numel():
         raise ValueError(
-            "padding: se esperaba cuántas columnas de relleno lleva delante cada una de las "
-            f"{batch} filas, enteros ≥ 0 de forma ({batch},), y llegó la forma {given[0]} de tipo "
-            f"{given[1]}. Lo da left_pad; no es una máscara."
+            "token_ids: se esperaba al menos un token en al menos una fila y llegó la forma "
+            f"{tuple(token_ids.shape)}."
+        )
+
+
+def _require_padding(padding):
+    if padding.ndim != 1 or padding.dtype not in ID_TYPES or (padding < 0).any():
+        raise ValueError(
+            "padding: se esperaba cuántas columnas de relleno lleva delante cada fila, enteros "
+            f"≥ 0 de forma [batch], y llegó la forma {tuple(padding.shape)} de tipo "
+            f"{padding.dtype}. Lo da left_pad; no es una máscara."
         )
 
 

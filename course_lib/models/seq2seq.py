@@ -79,7 +79,7 @@ class Seq2Seq(nn.Module):
     def __init__(self, config: Seq2SeqConfig) -> None:
         super().__init__()
         self.config = config
-        self.encoder = Encoder(config)
+        self.encoder = RecurrentEncoder(config)
         self.embedding = nn.Embedding(config.target_vocab, config.d_model)
         self.decoder = _DECODERS[config.attention](config)
         self.output = nn.Linear(config.d_model, config.target_vocab)
@@ -88,55 +88,37 @@ class Seq2Seq(nn.Module):
         self,
         source: Int[Tensor, "batch t_source"],
         target: Int[Tensor, "batch t_target"],
-        *,
-        need_weights: bool = False,
-    ) -> (
-        Float[Tensor, "batch t_target vocab"]
-        | tuple[
-            Float[Tensor, "batch t_target vocab"],
-            Float[Tensor, "batch t_target t_source"],
-        ]
-    ):
+    ) -> Float[Tensor, "batch t_target vocab"]:
         """Predice cada token del destino con los anteriores correctos (forzado del profesor).
 
         Argumentos:
             source: oración de origen, con relleno solo al final.
             target: entrada del decodificador: start_id y la oración de destino sin su último
                 token. La predicción i corresponde al token i + 1.
-            need_weights: con True devuelve también los pesos de atención.
 
         Devuelve:
-            Los logits; o el par (logits, A), donde A_ij dice cuánto mira el paso i del destino
-            la posición j del origen (0 en el relleno).
+            Los logits.
 
         Errores:
-            ValueError: si un identificador no cabe en su vocabulario, hay relleno en medio, una
-            oración está vacía o se piden pesos a un modelo sin atención.
+            ValueError: si un identificador no cabe en su vocabulario, hay relleno en medio o una
+            oración está vacía.
         """
-        self._require_weights(need_weights)
         _require_ids("target", target, self.config.target_vocab)
         memory, visible, state = self.encoder(source)
-        features, A, _ = self.decoder(self.embedding(target), state, memory, visible)
-        logits = self.output(features)
-        return (logits, A) if need_weights else logits
+        features, _ = self.decoder(self.embedding(target), state, memory, visible)
+        return self.output(features)
 
     @torch.no_grad()
     def greedy(
         self,
         source: Int[Tensor, "batch t_source"],
         max_length: int,
-        *,
-        need_weights: bool = False,
-    ) -> (
-        Int[Tensor, "batch t_target"]
-        | tuple[Int[Tensor, "batch t_target"], Float[Tensor, "batch t_target t_source"]]
-    ):
+    ) -> Int[Tensor, "batch t_target"]:
         """Escribe la oración de destino con decodificación voraz: el token más probable cada vez.
 
         Argumentos:
             source: oración de origen, con relleno solo al final.
             max_length: cuántos tokens escribir a lo sumo, con end_id incluido.
-            need_weights: con True devuelve también los pesos de atención de cada paso.
 
         Devuelve:
             Los tokens, sin start_id; después de end_id solo hay relleno. Se detiene antes de
@@ -145,31 +127,33 @@ class Seq2Seq(nn.Module):
         Errores:
             ValueError: los de `forward`, y si max_length no es positivo.
         """
-        self._require_weights(need_weights)
         if max_length < 1:
             raise ValueError(f"max_length: se esperaba al menos 1 y llegó {max_length}.")
         memory, visible, state = self.encoder(source)
         token = source.new_full((source.shape[0], 1), self.config.start_id)
         done = torch.zeros_like(token, dtype=torch.bool)
-        tokens, weights = [], []
+        tokens = []
         while len(tokens) < max_length and not done.all():
-            features, A, state = self.decoder(self.embedding(token), state, memory, visible)
+            features, state = self.decoder(self.embedding(token), state, memory, visible)
             token = self.output(features).argmax(-1).masked_fill(done, self.config.pad_id)
             done = done | (token == self.config.end_id)
             tokens.append(token)
-            weights.append(A)
-        ids = torch.cat(tokens, 1)
-        return (ids, torch.cat(weights, 1)) if need_weights else ids
-
-    def _require_weights(self, need_weights: bool) -> None:
-        if need_weights and self.config.attention is None:
-            raise ValueError(
-                "Este modelo no tiene atención, y por eso no hay pesos que devolver: créalo con "
-                'attention="additive", "dot" o "general", o deja need_weights=False.'
-            )
+        return torch.cat(tokens, 1)
 
 
-class Encoder(nn.Module):
+class SourceMixture(nn.Module):
+    """El contexto: la mezcla de los estados del origen, c_i = Σ_j a_ij h_j."""
+
+    def forward(self, A: Float[Tensor, "batch t_target t_source"], memory: Memory) -> Inputs:
+        """Da un contexto por paso del destino, `[batch, t_target, d_model]`."""
+        return A @ memory
+
+    def weights(self, A: Tensor, memory: Memory) -> Float[Tensor, "batch 1 t_target t_source"]:
+        """Los pesos de la mezcla, como si fueran de una sola cabeza (0 en el relleno)."""
+        return A.unsqueeze(1)
+
+
+class RecurrentEncoder(nn.Module):
     """GRU en los dos sentidos: cada estado resume la oración alrededor de su posición.
 
         h_j = [h→_j ; h←_j]          s_0 = tanh(W [h→_t ; h←_1])
@@ -214,9 +198,9 @@ class BottleneckDecoder(nn.Module):
         self.gru = nn.GRU(config.d_model, config.d_model, batch_first=True)
 
     def forward(self, inputs: Inputs, state: State, memory: Memory, visible: Visible):
-        """Devuelve (rasgos, None, estado); `memory` y `visible` no se usan."""
+        """Devuelve (rasgos, estado); `memory` y `visible` no se usan."""
         features, last = self.gru(inputs, state.unsqueeze(0))
-        return features, None, last.squeeze(0)
+        return features, last.squeeze(0)
 
 
 class LuongDecoder(nn.Module):
@@ -240,13 +224,14 @@ class LuongDecoder(nn.Module):
         general = config.attention == "general"
         self.W = nn.Parameter(_xavier(d_model, d_model)) if general else None
         self.W_c = nn.Linear(2 * d_model, d_model)
+        self.mix = SourceMixture()
 
     def forward(self, inputs: Inputs, state: State, memory: Memory, visible: Visible):
-        """Devuelve (rasgos, pesos de atención, estado)."""
+        """Devuelve (rasgos, estado)."""
         states, last = self.gru(inputs, state.unsqueeze(0))
         A = _masked_weights(luong_scores(states, memory, self.W), visible)
-        features = torch.tanh(self.W_c(torch.cat((A @ memory, states), -1)))
-        return features, A, last.squeeze(0)
+        features = torch.tanh(self.W_c(torch.cat((self.mix(A, memory), states), -1)))
+        return features, last.squeeze(0)
 
 
 class AdditiveDecoder(nn.Module):
@@ -270,19 +255,19 @@ class AdditiveDecoder(nn.Module):
         self.W_k = nn.Parameter(_xavier(d_model, d_model))
         self.v = nn.Parameter(_xavier(d_model, 1).squeeze(1))
         self.W_c = nn.Linear(2 * d_model, d_model)
+        self.mix = SourceMixture()
 
     def forward(self, inputs: Inputs, state: State, memory: Memory, visible: Visible):
-        """Devuelve (rasgos, pesos de atención, estado)."""
+        """Devuelve (rasgos, estado)."""
         projected = memory @ self.W_k
-        features, weights = [], []
+        features = []
         for token in inputs.unbind(1):
             scores = combine_projected((state @ self.W_q).unsqueeze(1), projected, self.v)
             A = _masked_weights(scores, visible)
-            context = (A @ memory).squeeze(1)
+            context = self.mix(A, memory).squeeze(1)
             state = self.cell(torch.cat((token, context), -1), state)
             features.append(torch.cat((context, state), -1))
-            weights.append(A)
-        return torch.tanh(self.W_c(torch.stack(features, 1))), torch.cat(weights, 1), state
+        return torch.tanh(self.W_c(torch.stack(features, 1))), state
 
 
 _DECODERS = {

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from course_lib.layers.arguments import require_width
 from course_lib.layers.blocks import Encoder
-from course_lib.layers.embeddings import InputEmbedding, position_rows
+from course_lib.layers.embeddings import InputEmbedding, rows_from
+from course_lib.primitives.masks import padding_mask
 from course_lib.primitives.positions import sinusoidal_positions
 
 States = Float[Tensor, "batch t d_model"]
@@ -35,7 +36,7 @@ class SequenceTagger(nn.Module):
         logits = H W + b
 
     Argumentos:
-        encoder: cualquier módulo que se llame `encoder(x, visible=…, start=…)`, sume las posiciones
+        encoder: cualquier módulo que se llame `encoder(x, mask=…, start=…)`, sume las posiciones
             y dé los estados o algo con `.states`: `PositionedEncoder`, `UniversalEncoder`. Su
             `max_length` es la secuencia más larga.
         vocab_size: tamaño del vocabulario de entrada.
@@ -74,8 +75,8 @@ class SequenceTagger(nn.Module):
             ValueError: si un identificador no está en el vocabulario o una posición pasa de
             max_length.
         """
-        visible = token_ids != self.pad_id
-        encoded = self.encoder(self.embedding(token_ids), visible=visible, start=start)
+        mask = padding_mask(token_ids, self.pad_id)
+        encoded = self.encoder(self.embedding(token_ids), mask=mask, start=start)
         return Tagging(self.output(getattr(encoded, "states", encoded)), encoded)
 
 
@@ -114,10 +115,8 @@ class PositionedEncoder(nn.Module):
         self.register_buffer("positions", table, persistent=False)
 
     def forward(
-        self, x: States, *, visible: Bool[Tensor, "batch t"] | None = None, start: Start = 0
+        self, x: States, *, mask: Bool[Tensor, "batch 1 t"] | None = None, start: Start = 0
     ) -> States:
         """Transforma x; los argumentos son los de `UniversalEncoder.forward`."""
         require_width("x", x, self.positions.shape[-1], "d_model")
-        places = position_rows(x.shape[:2], start, self.max_length)
-        mask = None if visible is None else visible[..., None, :]
-        return self.encoder(x + self.positions[places], mask=mask)
+        return self.encoder(x + rows_from(self.positions, x.shape[:2], start), mask=mask)

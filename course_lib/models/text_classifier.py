@@ -120,34 +120,26 @@ class TextClassifier(nn.Module):
         )
         self.output = nn.Linear(config.d_model, config.num_classes)
 
-    def forward(
-        self, token_ids: TokenIds, *, need_weights: bool = False
-    ) -> Logits | tuple[Logits, list[Tensor]]:
+    def forward(self, token_ids: TokenIds) -> Logits:
         """Puntúa las clases de cada texto.
 
         Argumentos:
             token_ids: identificadores con relleno, `[batch, t]`.
-            need_weights: con True devuelve también los pesos de atención.
 
         Devuelve:
-            Los logits, `[batch, num_classes]`; o el par (logits, pesos), con un tensor
-            `[batch, heads, t, t]` por bloque. Un texto vacío recibe los logits b.
+            Los logits, `[batch, num_classes]`. Un texto vacío recibe los logits b.
 
         Errores:
             ValueError: si un identificador no está en el vocabulario o el texto pasa de max_length.
         """
-        encoded = self.encode(token_ids, need_weights=need_weights)
-        H, weights = encoded if need_weights else (encoded, None)
+        H = self.encode(token_ids)
         pool = POOLINGS[self.config.pooling]
-        logits = self.output(pool(H, token_ids != self.config.pad_id))
-        return (logits, weights) if need_weights else logits
+        return self.output(pool(H, token_ids != self.config.pad_id))
 
-    def encode(
-        self, token_ids: TokenIds, *, need_weights: bool = False
-    ) -> States | tuple[States, list[Tensor]]:
+    def encode(self, token_ids: TokenIds) -> States:
         """Devuelve el estado oculto H de cada posición, `[batch, t, d_model]`."""
-        visible = padding_mask(token_ids, self.config.pad_id)
-        return self.encoder(self.embedding(token_ids), mask=visible, need_weights=need_weights)
+        mask = padding_mask(token_ids, self.config.pad_id)
+        return self.encoder(self.embedding(token_ids), mask=mask)
 
 
 def binary_cross_entropy(

@@ -16,7 +16,7 @@ from course_lib.layers.arguments import (
 )
 from course_lib.layers.blocks import Decoder, Encoder
 from course_lib.layers.embeddings import POSITIONS, source_and_target
-from course_lib.layers.encoder_decoder import AttentionWeights, EncoderDecoder
+from course_lib.layers.encoder_decoder import EncoderDecoder
 from course_lib.layers.feed_forward import ACTIVATIONS
 from course_lib.layers.kv_cache import DecoderState, KeyValueCache
 from course_lib.layers.normalization import NORMS, PLACEMENTS
@@ -107,8 +107,8 @@ class TransformerConfig:
 class Transformer(nn.Module):
     """Lee una oración con un codificador y escribe otra con un decodificador, sin recurrencia.
 
-        h = codificador(incrustación(origen))
-        logits = decodificador(incrustación(destino), h) Eᵀ
+        encoded = codificador(incrustación(origen))
+        logits = decodificador(incrustación(destino), encoded) Eᵀ
 
     La salida usa la tabla E del destino: no hay otra matriz que aprender.
 
@@ -148,8 +148,7 @@ class Transformer(nn.Module):
         target: Int[Tensor, "batch t_target"],
         *,
         start: int | Int[Tensor, " batch"] = 0,
-        need_weights: bool = False,
-    ) -> Logits | tuple[Logits, AttentionWeights]:
+    ) -> Logits:
         """Predice cada token del destino con los anteriores correctos (forzado del profesor).
 
         Argumentos:
@@ -157,44 +156,31 @@ class Transformer(nn.Module):
             target: entrada del decodificador: start_id y el destino sin su último token. El
                 relleno va al final: la máscara causal lo esconde de todas las posiciones reales.
             start: qué posición tiene el primer token de las dos; un entero, o uno por fila.
-            need_weights: con True devuelve también los pesos de atención.
 
         Devuelve:
-            Los logits, `[batch, t_target, vocab]`; o el par (logits, pesos), con una lista por
-            capa en `pesos.encoder`, `pesos.decoder` y `pesos.cross`.
+            Los logits, `[batch, t_target, vocab]`.
 
         Errores:
             ValueError: si un identificador no está en el vocabulario o una oración es más larga
             que max_length.
         """
         _require_batch(source, target)
-        visible = padding_mask(source, self.config.pad_id)
-        output = self.encoder_decoder(
-            self.source_embedding(source, start=start),
-            self.target_embedding(target, start=start),
-            source_mask=visible,
-            memory_mask=visible,
-            need_weights=need_weights,
-        )
-        if need_weights:
-            return self.logits(output[0]), output[1]
-        return self.logits(output)
+        mask = padding_mask(source, self.config.pad_id)
+        x = self.source_embedding(source, start=start)
+        y = self.target_embedding(target, start=start)
+        return self.logits(self.encoder_decoder(x, y, source_mask=mask, cross_mask=mask))
 
     def encode(
         self, source: Int[Tensor, "batch t_source"]
     ) -> Float[Tensor, "batch t_source d_model"]:
-        """Da la salida del codificador, h: lo que el modelo sabe de cada token de origen."""
-        visible = padding_mask(source, self.config.pad_id)
-        return self.encoder_decoder.encoder(self.source_embedding(source), mask=visible)
+        """Da la salida del codificador: lo que el modelo sabe de cada token de origen."""
+        mask = padding_mask(source, self.config.pad_id)
+        return self.encoder_decoder.encoder(self.source_embedding(source), mask=mask)
 
     def start(self, source: Int[Tensor, "batch t_source"]) -> DecoderState:
         """Lee el origen y deja todo listo para escribir con `step`."""
-        h, blocks = self.encode(source), self.encoder_decoder.decoder.blocks
-        return DecoderState(
-            tuple(KeyValueCache() for _ in blocks),
-            tuple(block.cross_attention.keys_values(h) for block in blocks),
-            padding_mask(source, self.config.pad_id),
-        )
+        caches = tuple(KeyValueCache() for _ in range(self.config.num_layers))
+        return DecoderState(caches, self.encode(source), padding_mask(source, self.config.pad_id))
 
     def step(
         self, token_ids: Int[Tensor, "batch t"], state: DecoderState
@@ -211,12 +197,12 @@ class Transformer(nn.Module):
         Errores:
             ValueError: los de `forward`.
         """
-        require_rows(token_ids, len(state.visible), "state")
+        require_rows(token_ids, len(state.mask), "state")
+        state = state.copy()
         y = self.target_embedding(token_ids, start=state.length)
-        y, caches = self.encoder_decoder.decoder.step(
-            y, state.caches, state.memory, memory_mask=state.visible
-        )
-        return self.logits(y), replace(state, caches=caches)
+        decoder = self.encoder_decoder.decoder
+        y = decoder(y, state.encoded, cross_mask=state.mask, caches=state.caches)
+        return self.logits(y), state
 
     def logits(self, y: Float[Tensor, "batch t d_model"]) -> Float[Tensor, "batch t vocab"]:
         """Puntúa cada palabra del vocabulario por su parecido con la salida: y Eᵀ."""

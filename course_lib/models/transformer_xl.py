@@ -1,7 +1,7 @@
 """Transformer-XL: un modelo de lenguaje que recuerda los segmentos anteriores."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -14,10 +14,9 @@ from course_lib.layers.arguments import (
     require_option,
     require_sizes,
 )
-from course_lib.layers.blocks import EncoderBlock
 from course_lib.layers.normalization import PLACEMENTS, make_dropout, make_norm
 from course_lib.layers.relative_attention import RelativeAttention
-from course_lib.layers.segment_memory import FrozenMemory, Memory
+from course_lib.layers.segment_memory import Memory, MemoryBlock, remember
 
 
 @dataclass(frozen=True)
@@ -124,37 +123,36 @@ class TransformerXL(nn.Module):
         for _ in range(config.num_layers):
             self.blocks.append(_block(config, self.blocks))
         final_norm = config.placement != "post" if config.final_norm is None else config.final_norm
-        self.norm = make_norm("layer", config.d_model, eps=config.eps) if final_norm else None
+        self.norm = (
+            make_norm("layer", config.d_model, eps=config.eps) if final_norm else nn.Identity()
+        )
         self.output = AdaptiveSoftmax(self.embedding, tie_projections=config.tie_projections)
         self.dropout = make_dropout(config.dropout)
 
     def forward(
         self,
         token_ids: Int[Tensor, "batch t"],
-        memory: Memory | FrozenMemory | None = None,
-        *,
-        need_weights: bool = False,
-    ) -> tuple:
+        memory: Memory | None = None,
+    ) -> tuple[Float[Tensor, "batch t vocab"], Memory]:
         """Lee un segmento después de los que la memoria recuerda.
 
         Argumentos:
             token_ids: el segmento, `[batch, t]`.
             memory: la que dio el segmento anterior; None, la vacía: nada delante (ni siquiera
                 ceros, que también recibirían atención).
-            need_weights: con True devuelve también los pesos de atención de cada bloque.
 
         Devuelve:
-            El par (logits del token siguiente a cada uno, `[batch, t, vocab]`; memoria nueva), o
-            la terna con la lista de pesos, `[batch, heads, t, memoria + t]`.
+            El par (logits del token siguiente a cada uno, `[batch, t, vocab]`; memoria nueva).
 
         Errores:
             ValueError: si un identificador no está en el vocabulario o el lote cambió.
         """
-        h, memory, weights = self._read(token_ids, memory, need_weights)
-        logits = self.output(h, self.embedding)
-        return (logits, memory, weights) if need_weights else (logits, memory)
+        h, memory = self.read(token_ids, memory)
+        return self.output(h, self.embedding), memory
 
-    def step(self, token_ids: Int[Tensor, "batch t"], state=None) -> tuple:
+    def step(
+        self, token_ids: Int[Tensor, "batch t"], state: Any = None
+    ) -> tuple[Float[Tensor, "batch t vocab"], Any]:
         """Lo mismo que `forward`, con el nombre que `course_lib.decoding` espera."""
         return self(token_ids, state)
 
@@ -162,8 +160,8 @@ class TransformerXL(nn.Module):
         self,
         token_ids: Int[Tensor, "batch t"],
         targets: Int[Tensor, "batch t"],
-        memory: Memory | FrozenMemory | None = None,
-    ) -> tuple[Float[Tensor, "batch t"], Memory | FrozenMemory]:
+        memory: Memory | None = None,
+    ) -> tuple[Float[Tensor, "batch t"], Memory]:
         """Da −log P de cada objetivo y la memoria nueva, sin puntuar todo el vocabulario.
 
         Argumentos:
@@ -173,35 +171,41 @@ class TransformerXL(nn.Module):
         Errores:
             ValueError: los de `forward`, y si un objetivo no está en el vocabulario.
         """
-        h, memory, _ = self._read(token_ids, memory, False)
+        h, memory = self.read(token_ids, memory)
         return self.output.nll(h, targets, self.embedding), memory
 
-    def empty_memory(self, length: int | None = None) -> Memory:
-        """La memoria del comienzo, que recordará `length` posiciones (o memory_length)."""
+    def read(
+        self, token_ids: Int[Tensor, "batch t"], memory: Memory | None = None
+    ) -> tuple[Float[Tensor, "batch t d_model"], Memory]:
+        """Como `forward`, sin puntuar el vocabulario: da h, un vector por token."""
+        memory = self.start() if memory is None else memory
+        x = self.dropout(self.embedding(token_ids))
+        mask, remembered = self._window(x, memory), []
+        for block, past in zip(self.blocks, self._past(x, memory), strict=True):
+            remembered.append(remember(past, x, memory.limit))
+            x = block(x, past, mask=mask)
+        return self.dropout(self.norm(x)), replace(memory, states=tuple(remembered))
+
+    def start(self, length: int | None = None) -> Memory:
+        """La memoria del comienzo, vacía, que recordará `length` posiciones (o memory_length)."""
         return Memory(self._limit(length))
-
-    def frozen_memory(self, length: int | None = None) -> FrozenMemory:
-        """Como `empty_memory`, para pesos que ya no cambian: guarda claves y valores.
-
-        Solo se lee sin gradiente, con torch.no_grad() o torch.inference_mode(); si los pesos
-        cambian, hay que empezar otra.
-        """
-        return FrozenMemory(self._limit(length))
 
     def _limit(self, length):
         # La configuración ya sabe qué longitudes valen.
         config = self.config if length is None else replace(self.config, memory_length=length)
         return config.memory_length
 
-    def _read(self, token_ids, memory, need_weights):
-        memory = self.empty_memory() if memory is None else memory
-        x = self.dropout(self.embedding(token_ids))
-        mask = self._window(x, memory) if self.config.same_length else None
-        x, memory, weights = memory.through(self.blocks, x, mask, need_weights)
-        return self.dropout(x if self.norm is None else self.norm(x)), memory, weights
+    def _past(self, x, memory):
+        """Lo que recuerda cada bloque; al comienzo, nada."""
+        if not memory.states:
+            return [x[:, :0]] * len(self.blocks)
+        _require_memory_of(self.blocks, x, memory)
+        return [state.detach() for state in memory.states]
 
     def _window(self, x, memory):
-        """Deja ver solo las distancias menores que el límite; None si ya lo son todas."""
+        """Con same_length, deja ver solo las distancias menores que el límite; si no, None."""
+        if not self.config.same_length:
+            return None
         t, m = x.shape[1], memory.length
         if m + t <= memory.limit:
             return None
@@ -221,7 +225,7 @@ def _block(config, previous):
         u=shared and shared.u,
         v=shared and shared.v,
     )
-    return EncoderBlock(
+    return MemoryBlock(
         config.d_model,
         config.num_heads,
         config.d_ff,
@@ -231,3 +235,18 @@ def _block(config, previous):
         placement=config.placement,
         eps=config.eps,
     )
+
+
+def _require_memory_of(blocks, x, memory):
+    """Exige que la memoria sea de un modelo como este, y del mismo lote."""
+    if len(memory.states) != len(blocks):
+        raise ValueError(
+            f"memory: se esperaba la de un modelo de {len(blocks)} bloques, como este, y llegó la "
+            f"de uno de {len(memory.states)}."
+        )
+    for past in memory.states:
+        if past.shape[0] != x.shape[0] or past.shape[2:] != x.shape[2:]:
+            raise ValueError(
+                f"memory: se esperaban {x.shape[0]} filas de ancho {x.shape[2]}, como el segmento, "
+                f"y la memoria es {tuple(past.shape)}. ¿Cambió el lote? Elige sus filas con select."
+            )

@@ -103,8 +103,8 @@ class UniversalOutput(NamedTuple):
 class UniversalTransformer(nn.Module):
     """Un codificador y un decodificador de un bloque cada uno, que deliberan lo que haga falta.
 
-        h = codificador(√d_model E[origen])
-        logits = decodificador(√d_model E[destino], h) Eᵀ
+        encoded = codificador(√d_model E[origen])
+        logits = decodificador(√d_model E[destino], encoded) Eᵀ
 
     Argumentos:
         config: los tamaños y la variante.
@@ -141,8 +141,8 @@ class UniversalTransformer(nn.Module):
         """Predice cada token del destino con los anteriores correctos (forzado del profesor).
 
         Argumentos:
-            source, target: tokens; los que valen pad_id son relleno: no se ven, ni se calculan,
-                ni cuentan en el costo de deliberación. En el destino, va al final.
+            source, target: tokens; los que valen pad_id son relleno: ni se ven ni cuentan en el
+                costo de deliberación. En el destino, va al final.
             start: cuántas posiciones van antes de la primera, en el origen y en el destino; un
                 entero o uno por fila. Sorteado al entrenar, ninguna posición es nueva después.
 
@@ -154,25 +154,22 @@ class UniversalTransformer(nn.Module):
         decoded = self.decoder(
             self.target_embedding(target),
             encoded.states,
-            visible=target != self.config.pad_id,
-            source_visible=source != self.config.pad_id,
+            mask=padding_mask(target, self.config.pad_id),
+            cross_mask=padding_mask(source, self.config.pad_id),
             start=start,
         )
         return UniversalOutput(self.logits(decoded.states), encoded, decoded)
 
     def encode(self, source: Int[Tensor, "batch t_source"], *, start: Start = 0) -> AdaptiveOutput:
-        """Da la salida del codificador: h, en `states`, y cuánto deliberó cada posición."""
-        visible = source != self.config.pad_id
-        return self.encoder(self.source_embedding(source), visible=visible, start=start)
+        """Da la salida del codificador, en `states`, y cuánto deliberó cada posición."""
+        mask = padding_mask(source, self.config.pad_id)
+        return self.encoder(self.source_embedding(source), mask=mask, start=start)
 
     def start(self, source: Int[Tensor, "batch t_source"]) -> DecoderState:
         """Lee el origen y deja todo listo para escribir con `step`: una caché por paso."""
-        h = self.encode(source).states
-        return DecoderState(
-            tuple(KeyValueCache() for _ in range(self.config.max_steps)),
-            (self.decoder.block.cross_attention.keys_values(h),),
-            padding_mask(source, self.config.pad_id),
-        )
+        caches = tuple(KeyValueCache() for _ in range(self.config.max_steps))
+        encoded = self.encode(source).states
+        return DecoderState(caches, encoded, padding_mask(source, self.config.pad_id))
 
     def step(
         self, token_ids: Int[Tensor, "batch t"], state: DecoderState
@@ -186,10 +183,11 @@ class UniversalTransformer(nn.Module):
         Devuelve:
             El par (logits de los tokens nuevos, estado siguiente).
         """
-        require_rows(token_ids, len(state.visible), "state")
-        y = self.target_embedding(token_ids, start=state.length)
-        output, state = self.decoder.step(y, state)
-        return self.logits(output.states), state
+        require_rows(token_ids, len(state.mask), "state")
+        seen = {"cross_mask": state.mask, "start": state.length}
+        state, y = state.copy(), self.target_embedding(token_ids, start=state.length)
+        decoded = self.decoder(y, state.encoded, **seen, caches=state.caches)
+        return self.logits(decoded.states), state
 
     def logits(self, y: Float[Tensor, "batch t d_model"]) -> Float[Tensor, "batch t vocab"]:
         """Puntúa cada palabra del vocabulario por su parecido con la salida: y Eᵀ."""

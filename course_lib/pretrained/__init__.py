@@ -1,13 +1,12 @@
 """Pesos de otras implementaciones: de los módulos de torch.nn y de las carpetas de Hugging Face."""
 
-from course_lib.pretrained.bert import load_bert, save_bert
-from course_lib.pretrained.torch_modules import load_torch_attention, load_torch_transformer
-from course_lib.pretrained.transformer_xl import load_transformer_xl
+from course_lib._lazy import offer
 
-__all__ = [
-    "load_bert",
-    "load_torch_attention",
-    "load_torch_transformer",
-    "load_transformer_xl",
-    "save_bert",
-]
+__all__ = offer(
+    __name__,
+    {
+        ".bert": ("load_bert", "save_bert"),
+        ".torch_modules": ("load_torch_attention", "load_torch_transformer"),
+        ".transformer_xl": ("load_transformer_xl",),
+    },
+)

@@ -1,0 +1,25 @@
+"""Funciones puras de tensores, sin parámetros que entrenar."""
+
+from course_lib._lazy import offer
+
+__all__ = offer(
+    __name__,
+    {
+        ".additive": ("additive_scores", "combine_projected", "luong_scores"),
+        ".attention": ("attention", "attention_scores", "attention_weights"),
+        ".key_value_store": ("KeyValueStore", "Match", "hard_lookup", "soft_lookup", "top_k"),
+        ".masks": ("causal_mask", "padding_mask"),
+        ".pooling": ("max_pool", "mean_pool"),
+        ".positions": (
+            "rotary",
+            "rotary_order",
+            "rotary_table",
+            "rotate",
+            "sinusoidal_positions",
+            "step_positions",
+        ),
+        ".relative_shift": ("relative_shift",),
+        ".softmax": ("hard_argmax", "soft_argmax"),
+        ".text_embedding": ("embed_text",),
+    },
+)

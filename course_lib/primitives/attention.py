@@ -110,7 +110,7 @@ def attention(
 
         H = A V,  A = [soft](arg)max_β(Q Kᵀ)
 
-    La atención suave usa el núcleo fundido de torch, que no forma A entera: la memoria crece
+    La atención suave usa el núcleo fusionado de torch, que no forma A entera: la memoria crece
     con t, no con t² (salvo con una `mask` de t × t, o con `dropout` en la CPU, que pide A).
     Quien necesita A la pide a `attention_weights`.
 
@@ -141,6 +141,7 @@ def attention(
     t_q, t_k = Q.shape[-2], K.shape[-2]
     if mask is not None:
         _require_mask(mask, (*_batch_shape(Q, K, V), t_q, t_k))
+    causal = causal and bool(t_q > 1)  # una consulta sola es la última: ya ve solo su pasado
     if causal and (mask is not None or bias is not None or t_q != t_k):
         # El atajo causal de torch alinea por arriba (con una memoria delante no vale) y no
         # admite nada que sumar.

@@ -1,6 +1,5 @@
 """Codificaciones posicionales: dónde está cada elemento de un conjunto que tiene orden."""
 
-import functools
 from typing import Literal
 
 import torch
@@ -188,7 +187,6 @@ def rotary_order(d: int, *, to: Layout = "half") -> Int[Tensor, " d"]:
     return halves if to == "half" else halves.argsort()
 
 
-@functools.lru_cache
 def _periods(d: int, base: float, layout: Layout, device: torch.device) -> Float[Tensor, " d"]:
     """Cuántas posiciones tarda cada columna en girar un radián; la primera de cada par, al revés.
 

@@ -168,7 +168,7 @@ class WordPiece:
         """Prepara la entrada de BERT: «[CLS] primera [SEP]» o «[CLS] primera [SEP] segunda [SEP]».
 
         Devuelve:
-            Los números de los tokens y los del segmento de cada uno: 0 en la primera frase (con
+            Los números de los tokens y los del segmento de cada uno: 0 en la primera oración (con
             su «[CLS]» y su «[SEP]»), 1 en la segunda.
         """
         ids = [self.special(CLASS), *self.encode(first), self.special(SEPARATOR)]

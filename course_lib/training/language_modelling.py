@@ -78,11 +78,11 @@ def segment_losses(
     """Evalúa con memoria: cada token se lee una vez, y lo anterior llega por la memoria.
 
     Argumentos:
-        model: el modelo.
+        model: el modelo, o `fast.frozen(model)`, que da los mismos números sin proyectar nada dos
+            veces.
         token_ids: documentos, uno por fila.
         segment_length: tokens por segmento; no cambia lo que se ve si la memoria alcanza.
-        memory: la memoria con la que se empieza: None, la del modelo; `model.frozen_memory()`, que
-            da los mismos números sin proyectar nada dos veces; o `model.empty_memory(length)`, que
+        memory: la memoria con la que se empieza: None, la del modelo; o `model.start(length)`, que
             recordará otra longitud.
         pad_id: el relleno; None, si no hay.
 
@@ -166,7 +166,7 @@ def context_losses(
         segment_length: si se da, los c tokens se leen en segmentos de esta longitud, con memoria;
             si no, de una vez.
         memory: la memoria vacía con la que empieza cada ventana: None, la del modelo, o
-            `model.empty_memory(length)`, que recordará otra longitud.
+            `model.start(length)`, que recordará otra longitud.
         windows: cuántas ventanas se calculan a la vez.
 
     Devuelve:
@@ -198,7 +198,7 @@ def effective_context(
         c* = min {c : 1 − e^{L(c') − L(c)} ≤ gain para todo c' > c}
 
     El contexto puede ser una ventana (`context_losses`) o la longitud de la memoria
-    (`segment_losses` desde `model.empty_memory(length)`, en posiciones tardías).
+    (`segment_losses` desde `model.start(length)`, en posiciones tardías).
 
     Argumentos:
         contexts: los contextos probados, de menor a mayor.

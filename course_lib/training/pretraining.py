@@ -31,7 +31,7 @@ class MaskedBatches:
     cualquier posición: `stream(start)`.
 
     Argumentos:
-        batches: lotes cuyo primer campo son los identificadores y el último, si la segunda frase
+        batches: lotes cuyo primer campo son los identificadores y el último, si la segunda oración
             sigue a la primera.
         masking: quien oculta los tokens.
         seed: semilla de los huecos.
@@ -86,7 +86,7 @@ class PreTrainingLoss:
 
 @dataclass(frozen=True)
 class ClassificationLoss:
-    """La clase de cada frase o par: `(tokens, segmentos, clase)`.
+    """La clase de cada oración o par: `(tokens, segmentos, clase)`.
 
         L = −(1/batch) Σ log P(clase)
 

@@ -65,7 +65,7 @@ CORPUS = {
 }
 # Textos que no son prosa: patrones de einops, expresiones regulares, marcado, SQL y
 # mensajes de torch.
-MACHINE = re.compile(r"->|\\|<\w+ |xmlns|0x|inplace|^\s*(SELECT|CREATE|INSERT)\b")
+MACHINE = re.compile(r"->|\\|\(\?:|<\w+ |xmlns|0x|inplace|^\s*(SELECT|CREATE|INSERT)\b")
 OPTIONS = {"loc", "style", "textcoords", "xycoords"}  # argumentos cuyo valor no es prosa
 SPOKEN_ROLES = {"term", "ref", "doc", "numref", "eq"}
 

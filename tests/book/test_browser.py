@@ -8,7 +8,7 @@ import pytest
 from tests.book.conftest import pages_of_toc
 
 pytestmark = [pytest.mark.browser, pytest.mark.site, pytest.mark.slow]
-DESKTOP = {"width": 1400, "height": 1000}
+DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 OTHERS = ["search", "genindex"]
 
@@ -73,8 +73,7 @@ class Visit:
         )
 
     def _console(self, message) -> None:
-        # El tema avisa de que la primera visita no ha elegido claro u oscuro; no es un fallo.
-        if message.type in {"error", "warning"} and "Resetting to auto" not in message.text:
+        if message.type in {"error", "warning"}:
             self.problems.append(message.text)
 
     def _request(self, request) -> None:
@@ -113,6 +112,16 @@ def assert_formulas_are_set(page) -> None:
     assert "\\(" not in text and "\\[" not in text and "$$" not in text
 
 
+# Bloques y fórmulas que no caben a lo ancho, también los que están plegados.
+CUT = """() => {
+  document.querySelectorAll('.bd-article details').forEach(e => { e.open = true; });
+  return [...document.querySelectorAll('.bd-article :is(pre, mjx-container[display])')]
+    .filter(e => e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1)
+    .map(e => ({kind: e.closest('.cell_output') ? 'printed' : e.tagName,
+      text: e.textContent.slice(0, 80)}));
+}"""
+
+
 @pytest.mark.parametrize("name", [*pages_of_toc(), *OTHERS])
 def test_page_in_a_browser(address: str, visit, name: str):
     seen = visit(f"{address}/{name}.html")
@@ -120,6 +129,7 @@ def test_page_in_a_browser(address: str, visit, name: str):
     assert seen.problems == []
     if name not in OTHERS:
         assert_formulas_are_set(seen.page)
+    assert seen.page.evaluate(CUT) == [], "hay código, resultados o fórmulas cortados"
     texts = seen.page.evaluate(INTERFACE)
     english = sorted({t.strip() for t in texts if ENGLISH.search(t)})
     assert english == [], f"queda inglés en la interfaz de {name}"
@@ -140,6 +150,18 @@ def test_nothing_is_wider_than_a_phone(address: str, visit, name: str, scheme: s
     )
     assert wide <= 0, f"{name} se desplaza {wide} px de lado: {culprits}"
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    cut = [block for block in page.evaluate(CUT) if block["kind"] == "PRE"]
+    assert cut == [], "hay código cortado"
+    assert page.locator("mjx-container[tabindex]:not([display])").count() == 0
+    page.wait_for_timeout(100)  # Lo que se acaba de desplegar se mide en el fotograma siguiente.
+    assert page.evaluate(OUT_OF_REACH) == [], "se desplaza de lado y el teclado no llega"
+
+
+# Lo que se desplaza de lado y no se alcanza con el teclado.
+OUT_OF_REACH = """() => [...document.querySelectorAll('.bd-article *')]
+  .filter(e => /auto|scroll/.test(getComputedStyle(e).overflowX)
+    && e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 1 && e.tabIndex < 0)
+  .map(e => e.tagName + '.' + e.className + ': ' + e.textContent.slice(0, 60))"""
 
 
 # Contraste de WCAG (AA) de cada texto con el fondo sobre el que está.
@@ -182,7 +204,7 @@ def test_search_knows_spanish_endings(address: str, visit):
     pages = {}
     for word in ("consulta", "consultas"):
         seen = visit(f"{address}/search.html?q={word}")
-        seen.page.wait_for_selector(".search-summary:has-text('finalizada')")
+        seen.page.wait_for_selector(".search-summary:has-text('encontradas')")
         links = seen.page.locator("#search-results li > a").all()
         pages[word] = {re.split(r"[?#]", link.get_attribute("href"))[0] for link in links}
     assert "book/key_value_store.html" in pages["consulta"]
@@ -190,6 +212,91 @@ def test_search_knows_spanish_endings(address: str, visit):
     assert seen.problems == [] and seen.outside == []
     summary = seen.page.locator("#search-results").inner_text()
     assert not ENGLISH.search(summary), summary
+
+
+def test_search_without_results_says_what_to_do(address: str, visit):
+    page = visit(f"{address}/search.html?q=xilófono").page
+    page.wait_for_function("document.querySelector('.search-summary')?.innerText")
+    assert page.locator("#search-results h2").inner_text() == "Resultados"
+    assert page.locator(".search-summary").inner_text() == (
+        "Ninguna página contiene todas esas palabras. Revisa cómo están escritas o busca con menos."
+    )
+
+
+# Lo que se ve al pintar la página por primera vez.
+FIRST_PAINT = """new PerformanceObserver(() => {
+  window.firstPaint ??= {
+    theme: document.documentElement.dataset.theme,
+    ground: getComputedStyle(document.body).backgroundColor,
+    ink: getComputedStyle(document.body).color,
+    logos: [...document.querySelectorAll('img.logo__image')].filter(e => e.offsetParent).length,
+  };
+}).observe({type: 'paint', buffered: true});"""
+PAINTED = {
+    "light": {"ground": "rgb(253, 252, 249)", "ink": "rgb(31, 37, 48)"},
+    "dark": {"ground": "rgb(20, 24, 31)", "ink": "rgb(230, 228, 222)"},
+}
+
+
+@pytest.mark.parametrize(
+    "system, chosen, seen",
+    [
+        ("light", None, "light"),
+        ("dark", None, "dark"),
+        ("light", "dark", "dark"),
+        ("dark", "light", "light"),
+        ("dark", "auto", "dark"),
+    ],
+)
+@pytest.mark.parametrize("name", ["book/attention", "search"])
+def test_first_paint_has_the_theme(address: str, chromium, name, system, chosen, seen):
+    """Aunque los guiones tarden: aquí no llega ninguno."""
+    context = chromium.new_context(viewport=DESKTOP, color_scheme=system)
+    context.add_init_script(FIRST_PAINT)
+    if chosen:
+        context.add_init_script(f"localStorage.setItem('mode', {chosen!r})")
+    context.route(re.compile(r"\.js(\?|$)"), lambda route: route.abort())
+    page = context.new_page()
+    page.goto(f"{address}/{name}.html")
+    page.wait_for_function("window.firstPaint")
+    assert page.evaluate("firstPaint") == {"theme": seen, "logos": 1, **PAINTED[seen]}
+    context.close()
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_without_scripts_it_is_read_in_light(address: str, chromium, system: str):
+    context = chromium.new_context(viewport=DESKTOP, color_scheme=system, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/book/attention.html")
+    body = page.locator("body")
+    for name, value in (("background-color", "ground"), ("color", "ink")):
+        style = body.evaluate(f"e => getComputedStyle(e).getPropertyValue('{name}')")
+        assert style == PAINTED["light"][value]
+    assert page.locator("img.logo__image:visible").count() == 1
+    assert page.locator(".search-button__button:visible").count() == 0
+    context.close()
+
+
+def test_the_copied_code_is_the_written_one(address: str, chromium):
+    """Partir una línea larga no la cambia: se copia entera."""
+    context = chromium.new_context(
+        viewport=PHONE, permissions=["clipboard-read", "clipboard-write"]
+    )
+    page = context.new_page()
+    page.goto(f"{address}/book/attention.html")
+    page.wait_for_selector(".cell_input button.copybtn", state="attached")
+    number, code = page.evaluate("""() => {
+      const blocks = [...document.querySelectorAll('.cell_input')];
+      const split = e => [...e.querySelectorAll('.line')].some(
+        l => l.getClientRects()[0]?.height > 1.9 * parseFloat(getComputedStyle(l).lineHeight));
+      const number = blocks.findIndex(split);
+      return [number, blocks[number].querySelector('pre').textContent];
+    }""")
+    assert max(map(len, code.splitlines())) > 50
+    page.locator(".cell_input").nth(number).locator("button.copybtn").click(force=True)
+    page.wait_for_selector(".copybtn.success")
+    assert page.evaluate("navigator.clipboard.readText()") == code.rstrip("\n")
+    context.close()
 
 
 @pytest.mark.parametrize("name", ["book/attention", "book/notation"])

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from book._figures import translator
+from course_lib.data.recipes import HELD_OUT_SHARE, dishes, held_out_combinations
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.masks import causal_mask
 from course_lib.primitives.positions import sinusoidal_positions
@@ -234,7 +236,7 @@ def test_linear_combination_numbers():
     inputs = torch.tensor([[1.0, 0.0, 2.0], [3.0, 1.0, 0.0], [0.0, 4.0, 1.0]])
     layer = torch.tensor([[0.5, -1.0, 0.0], [1.0, 0.0, 0.5], [0.0, 2.0, -0.5]])
     assert_shows("linear_combination", torch.tensor([0.6, 0.3, 0.1]) @ inputs, 1)
-    products = torch.cat([layer.flatten(), inputs[0], layer @ inputs[0]])
+    products = torch.cat([layer.flatten(), inputs[0], inputs[0] @ layer])
     assert_shows("linear_combination", products, 1)
 
 
@@ -263,7 +265,7 @@ def test_two_kinds_of_weights_share_parameters(sentence):
 def test_causal_mask_numbers():
     mask = causal_mask(5)
     weights = attention_weights(LONG @ W_Q, LONG @ W_K, mask=mask)
-    assert_shows("causal_mask", weights[mask], 3)
+    assert_shows("causal_mask", weights[mask], 2)
     assert_shows("causal_mask", (LONG @ W_Q @ (LONG @ W_K).T / 2**0.5)[mask], 2)
     hatched = [
         r
@@ -293,6 +295,19 @@ def test_cross_attention_numbers():
     assert_shows("decoder_cross_attention", torch.cat([Q.flatten(), K.flatten(), V.flatten()]), 0)
     assert_shows("decoder_cross_attention", attention_weights(Q, K), 2)
     assert_shows("decoder_cross_attention", attention(Q, K, V), 2)
+
+
+def test_held_out_combinations_are_those_of_the_corpus():
+    drawn = {
+        (dish, main): mark
+        for dish, row in translator.CORPUS.items()
+        for main, mark in zip(translator.MAINS, row, strict=True)
+    }
+    existing = {(dish.name, main.name) for dish in dishes() for main in dish.mains}
+    held = {pair for pair, mark in drawn.items() if mark == "H"}
+    assert set(drawn) <= existing
+    assert held == set(drawn) & held_out_combinations()
+    assert len(held) * HELD_OUT_SHARE == len(drawn), "la parte apartada es la que dice el capítulo"
 
 
 def test_decoder_output_numbers():

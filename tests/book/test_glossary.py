@@ -47,6 +47,29 @@ def test_entry_gives_english_definition_and_first_chapter(names, definition):
     assert 40 < len(body) < 420, "una a tres oraciones"
 
 
+def in_order() -> list[str]:
+    """Los capítulos, en el orden en que se leen; la notación, de consulta, no cuenta."""
+    contents = (BOOK.parent / "_toc.yml").read_text(encoding="utf-8")
+    chapters = re.findall(r"file: book/(\w+)", contents)
+    return [name for name in chapters if name != "notation"]
+
+
+def test_first_chapter_is_not_later_than_the_first_use():
+    order, first = in_order(), {}
+    for chapter in order:
+        text = (BOOK / f"{chapter}.md").read_text(encoding="utf-8")
+        for a, b in TERM_ROLE.findall(text):
+            first.setdefault(" ".join((a or b).split()).lower(), chapter)
+    late = {}
+    for names, definition in entries():
+        claimed = re.search(r"Primer capítulo: \{doc\}`(\w+)`", definition)[1]
+        uses = [first[name.lower()] for name in names if name.lower() in first]
+        earliest = min([*uses, claimed], key=order.index)
+        if earliest != claimed:
+            late[names[0]] = f"dice {claimed}, y ya está en {earliest}"
+    assert not late
+
+
 def pages() -> list[Path]:
     return sorted(BOOK.glob("*.md"))
 

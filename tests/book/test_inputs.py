@@ -1,4 +1,4 @@
-"""De qué depende un capítulo: también de los modelos preentrenados que lee."""
+"""De qué depende un capítulo: también de los modelos y de las mediciones que lee."""
 
 import sys
 from pathlib import Path
@@ -53,8 +53,22 @@ def test_new_weights_run_the_chapter_again(project):
     }
 
 
-def test_a_chapter_without_models_depends_on_none(project):
-    assert not any("_models" in name for name in inputs(project, "print(1)"))
+def test_a_new_record_runs_the_chapter_again(project):
+    record = project / "benchmarks" / "results" / "speed.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("[1]")
+    code = 'open("../benchmarks/results/speed.json")'
+    before = inputs(project, code)
+    record.write_text("[2]")
+    after = inputs(project, code)
+    assert {name for name in after if after[name] != before[name]} == {
+        "benchmarks/results/speed.json"
+    }
+
+
+def test_a_chapter_that_reads_nothing_depends_on_nothing(project):
+    names = inputs(project, "print(1)")
+    assert not any("_models" in name or "results" in name for name in names)
 
 
 def test_the_page_of_fine_tuning_depends_on_its_model():

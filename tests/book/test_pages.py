@@ -118,3 +118,64 @@ def test_api_lists_the_library():
         for path in (ROOT / "course_lib" / folder).glob("[!_]*.py"):
             public.add(f"course_lib.{folder}.{path.stem}")
     assert public - listed == set()
+
+
+# Un punto decimal y, entre millares, un espacio fino: ni «12,345» ni «12.345.678», y tampoco
+# «12.000», que se lee doce mil; «1.000», entre otros con tres decimales, es una probabilidad. Una
+# lista entre corchetes, [1,024], no es un número.
+LIST = re.compile(r"\[[^\[\]\n]*\]")
+ODD_NUMBER = re.compile(
+    r"(?<![\w.,])[-−+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}|(?!1\.)[1-9]\d{0,2}\.0{3})"
+    r"(?![\d.,]*\d|\w)"
+)
+ODD_FORMULA = re.compile(r"\d\{,\}\d{3}(?!\d)|(?<![\d.])[1-9]\d{0,2}\.000(?!\d)")
+
+
+def odd_numbers(article: BeautifulSoup) -> list[str]:
+    """Los números mal escritos de una página, con lo que los rodea; su código no cuenta."""
+    article = BeautifulSoup(str(article), "html.parser")
+    for quoted in article.select(".bibtex-citation, .citation"):  # Los títulos se citan como son.
+        quoted.decompose()
+    formulas = [element.extract().get_text() for element in article.select(".math")]
+    printed = [element.extract().get_text() for element in article.select(".cell_output pre")]
+    for code in article.select("pre, :not(pre) > code, script, style"):
+        code.replace_with(" ∎ ")
+    spoken = [
+        e[name] for name in ("alt", "aria-label", "title") for e in article.select(f"[{name}]")
+    ]
+    texts = [article.get_text(" "), *printed, *spoken]
+    found = [_around(m) for text in texts for m in ODD_NUMBER.finditer(LIST.sub(" ∎ ", text))]
+    return found + [_around(m) for text in formulas for m in ODD_FORMULA.finditer(text)]
+
+
+def _around(match: re.Match) -> str:
+    text = match.string[max(0, match.start() - 40) : match.end() + 20]
+    return f"{match[0]} en «{' '.join(text.split())}»"
+
+
+@pytest.mark.parametrize(
+    "html, number",
+    [
+        ("<p>Con 12,345 palabras.</p>", "12,345"),
+        ("<p>Cuesta (1,024,000.5).</p>", "1,024,000.5"),
+        ("<p>Son 1.234.567 pesos.</p>", "1.234.567"),
+        ("<p>Tarda 12.000 pasos.</p>", "12.000"),
+        ("<p>Los pesos: 0.000 y 1.000.</p>", None),
+        ("<table><tr><td>−3.000</td></tr></table>", "−3.000"),
+        ('<div class="cell_output"><pre>pasos  <span>2,048</span></pre></div>', "2,048"),
+        ("<svg><title>De 0 a 20,000.</title></svg>", "20,000"),
+        ('<img alt="Hasta 20,000."/>', "20,000"),
+        ('<span class="math">\\(10{,}000^{-2i/d}\\)</span>', "0{,}000"),
+        ("<p>Un 12 345, con espacio fino; 2048, 0.125, 1.5 y 0.000.</p>", None),
+        ("<p>Listas: [1,024] y (1, 200); versiones 2.13.0 y 1.0000; 10,5.</p>", None),
+        ('<p><code>f"{n:,}" 12,345</code></p><pre>x = (1,000)</pre>', None),
+        ('<span class="math">\\(w_{1,100}\\)</span>', None),
+    ],
+)
+def test_odd_numbers_are_found(html: str, number: str | None):
+    found = odd_numbers(BeautifulSoup(html, "html.parser"))
+    assert (found[0].split(" en ")[0] if found else None) == number
+
+
+def test_numbers_are_written_as_the_notation_page_says(site: Path, page_name: str):
+    assert odd_numbers(read(site, page_name).select_one("article")) == []

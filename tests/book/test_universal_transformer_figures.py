@@ -27,11 +27,10 @@ def test_the_accumulated_weights_are_those_of_the_library():
         act.halting.weight.fill_(1.0)
         act.halting.bias.zero_()
 
-    def follow(states, n, places):
-        """El estado n es un vector con un uno en el lugar n: la mezcla son los pesos."""
-        return p[n - 1].logit().expand(1, 1, 1), torch.full_like(states, 10.0 ** (n - 1))
-
-    found = act(torch.zeros(1, 1, 1, dtype=torch.float64), follow)
+    d = act.start(torch.zeros(1, 1, 1, dtype=torch.float64))
+    for n in range(len(p)):  # el estado n pesa 10ⁿ: en la mezcla se leen los pesos
+        d = act(d, p[n].logit().expand(1, 1, 1), torch.full_like(d.states, 10.0**n))
+    found = d.output()
     weights = [*drawing.HALTING[:-1], found.remainders.item()]
     mixed = sum(w * 10.0**i for i, w in enumerate(weights))
     assert found.states.item() == pytest.approx(mixed)

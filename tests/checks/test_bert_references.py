@@ -144,7 +144,7 @@ class Reader(nn.Module):
         super().__init__()
         self.read, self.W, self.b = read, W, b
 
-    def forward(self, token_ids, segment_ids, *, visible=None):
+    def forward(self, token_ids, segment_ids, *, mask=None):
         H = self.read(token_ids, segment_ids)
         return BertOutput(H, torch.tanh(H[:, 0] @ self.W + self.b))
 

@@ -6,6 +6,7 @@ from torch.testing import assert_close
 
 from course_lib.checks import palm
 from course_lib.decoding import greedy
+from course_lib.fast.reserved_cache import ReservedCache
 from course_lib.layers.feed_forward import SwiGLU
 from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.layers.mixture_of_experts import MixtureOfExperts
@@ -13,6 +14,7 @@ from course_lib.layers.multi_query_attention import MultiQueryAttention
 from course_lib.layers.parallel_block import ParallelBlock
 from course_lib.models.palm import PaLM, PaLMConfig
 from course_lib.primitives.positions import rotary
+from course_lib.recording import attention_maps
 
 
 def cases_of(exercise):
@@ -62,7 +64,7 @@ def attention_with(W_q, W_k, W_v, heads, layout):
 @torch.no_grad()
 def test_the_shared_attention_is_the_one_of_the_library():
     for X, W_q, W_k, W_v, W_h, heads in cases_of(palm.MULTI_QUERY):
-        H, _ = attention_with(W_q, W_k, W_v, heads, None)(X)
+        H = attention_with(W_q, W_k, W_v, heads, None)(X)
         assert_close(palm.MULTI_QUERY.reference(X, W_q, W_k, W_v, W_h, heads), H @ W_h)
 
 
@@ -70,8 +72,8 @@ def test_the_shared_attention_is_the_one_of_the_library():
 def test_the_block_is_the_one_of_the_library():
     torch.manual_seed(3)
     block, x = ParallelBlock(8, 2, 16), torch.randn(2, 5, 8)
-    pieces = block.norm, lambda x: block.attention(x)[0], block.feed_forward
-    assert_close(palm.PARALLEL.reference(x, *pieces), block(x)[0])
+    pieces = block.norm, block.attention, block.feed_forward
+    assert_close(palm.PARALLEL.reference(x, *pieces), block(x))
 
 
 @torch.no_grad()
@@ -79,12 +81,12 @@ def test_reading_with_a_cache_is_what_the_library_does():
     for X, K, V, W_q, W_k, W_v, heads in cases_of(palm.READ):
         past = KeyValueCache()
         if K.shape[1]:
-            past = past.append(K[:, None], V[:, None])
-        expected, cache = attention_with(W_q, W_k, W_v, heads, "half")(X, past)
+            past.append(K[:, None], V[:, None])
+        expected = attention_with(W_q, W_k, W_v, heads, "half")(X, past)
         H, (K_after, V_after) = palm.READ.reference(X, (K, V), W_q, W_k, W_v, heads)
         assert_close(H, expected)
-        assert_close(K_after, cache.K[:, 0])
-        assert_close(V_after, cache.V[:, 0])
+        assert_close(K_after, past.K[:, 0])
+        assert_close(V_after, past.V[:, 0])
 
 
 def test_the_padding_is_the_one_of_the_model():
@@ -92,10 +94,10 @@ def test_the_padding_is_the_one_of_the_model():
     for padding, t in cases_of(palm.LEFT_PADDING):
         positions, visible = palm.LEFT_PADDING.reference(padding, t)
         token_ids = torch.randint(13, (len(padding), t))
-        cache = model.empty_cache(len(padding), padding=padding)
+        cache = model.start(padding)
         assert torch.equal(cache.positions(token_ids).clamp(min=0), positions)
-        with torch.no_grad():
-            *_, weights = model(token_ids, cache, need_weights=True)
+        with torch.no_grad(), attention_maps(model) as weights:
+            model(token_ids, cache)
         for A in weights:
             assert torch.equal((A > 0).all(1), visible), (
                 "la atención no mira lo que dice la máscara"
@@ -145,7 +147,7 @@ def test_the_cache_weighs_what_the_one_of_the_largest_model_does():
     def bytes_per_token(num_kv_heads):
         config = PaLMConfig.palm_540b(num_kv_heads=num_kv_heads)
         like = torch.empty(0, dtype=torch.bfloat16, device="meta")
-        cache = KeyValueCache.reserved(like, 1, num_kv_heads, 1, config.d_head)
+        cache = ReservedCache.reserved(like, 1, num_kv_heads, 1, config.d_head)
         reserved = cache.storage.tensor
         return config.num_layers * reserved.numel() * reserved.element_size()
 

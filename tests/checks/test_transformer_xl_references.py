@@ -8,13 +8,13 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
 from course_lib.checks import transformer_xl
 from course_lib.data.segments import TokenStream
 from course_lib.layers.relative_attention import RelativeAttention
-from course_lib.layers.segment_memory import Memory
+from course_lib.layers.segment_memory import remember
 from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
+from course_lib.recording import attention_maps
 from course_lib.training.language_modelling import perplexity
 
 
@@ -32,23 +32,15 @@ def test_the_segments_are_those_of_the_stream():
             assert torch.equal(targets, segment[:, 1:])
 
 
-class Unchanged(nn.Module):
-    """Un bloque que no cambia nada y llama a la atención como los de verdad."""
-
-    def with_attention(self, x, attend):
-        return x
-
-
 def test_the_memory_is_updated_as_in_the_library():
     for states, memory, limit in cases_of(transformer_xl.UPDATE_MEMORY):
-        past = Memory(limit, (memory,)) if memory.shape[1] else Memory(limit)
         for each in (states, memory):
             each.requires_grad_()
-        _, after, _ = past.through(nn.ModuleList([Unchanged()]), states, None, False)
+        after = remember(memory, states, limit)
         found = transformer_xl.UPDATE_MEMORY.reference(states, memory, limit)
-        assert torch.equal(found, after.states[0])
+        assert torch.equal(found, after)
         assert not found.requires_grad
-        assert not after.states[0].requires_grad
+        assert not after.requires_grad
         assert states.requires_grad, "los estados de quien llama siguen en el grafo"
 
 
@@ -65,7 +57,9 @@ def test_the_scores_are_those_of_the_library():
             layer.W_r.weight.copy_(W_r.T.repeat(heads, 1))
             layer.u.copy_(u)
             layer.v.copy_(v)
-            _, A = layer(X, torch.cat([memory, X], dim=1), need_weights=True)
+            with attention_maps(layer) as maps:
+                layer(X, torch.cat([memory, X], dim=1))
+            A = maps[0]
         S = transformer_xl.SCORES.reference(X, memory, R, W_q, W_k, W_r, u, v)
         torch.testing.assert_close(torch.softmax(S, dim=-1), A[:, 0])
         assert torch.equal(S.isneginf(), A[:, 0] == 0)
@@ -116,8 +110,8 @@ def test_the_perplexity_is_the_one_of_the_library():
 def scores_per_token(model, num_tokens, predicted, memory=None):
     """Cuántas puntuaciones calcula una cabeza al pasar un segmento, por token que predice."""
     token_ids = torch.zeros(1, num_tokens, dtype=torch.long)
-    with torch.no_grad():
-        _, _, weights = model(token_ids, memory, need_weights=True)
+    with torch.no_grad(), attention_maps(model) as weights:
+        model(token_ids, memory)
     return math.prod(weights[0].shape[-2:]) / predicted
 
 
@@ -140,12 +134,12 @@ def test_reading_with_enough_memory_is_reading_at_once():
 
 
 def read_with_the_library(X, layers, length, limit):
-    """Las mismas capas, leídas por `Memory`: la de cada una es lo que entró en ella."""
-    memory, found = Memory(limit), []
+    """Las mismas capas, con la memoria de la biblioteca: la de cada una es lo que entró en ella."""
+    memory, found = [X[:, :0]] * len(layers), []
     for h in X.split(length, dim=1):
         for number, layer in enumerate(layers):
-            layer.memory = memory.states[number] if memory.length else h[:, :0]
-        h, memory, _ = memory.through(layers, h, None, False)
+            past, memory[number] = memory[number], remember(memory[number], h, limit)
+            h = transformer_xl._layer(h, past, layer)
         found.append(h)
     return torch.cat(found, dim=1)
 
@@ -153,22 +147,9 @@ def read_with_the_library(X, layers, length, limit):
 def test_reading_is_what_the_memory_of_the_library_does():
     for X, parameters, length, limit in cases_of(transformer_xl.READ):
         X.requires_grad_()
-        layers = nn.ModuleList(Plain(P) for P in parameters)
-        expected = read_with_the_library(X, layers, length, limit)
+        expected = read_with_the_library(X, parameters, length, limit)
         arguments = (transformer_xl.READ.reference, X, parameters, length, limit)
         (found,) = transformer_xl.READ.call(*arguments).values()
         torch.testing.assert_close(found, expected)
         gradients = [torch.autograd.grad(H.square().sum(), X)[0] for H in (found, expected)]
         torch.testing.assert_close(*gradients)
-
-
-class Plain(nn.Module):
-    """Una capa del ejercicio con la forma de los bloques de la biblioteca."""
-
-    def __init__(self, parameters):
-        super().__init__()
-        self.parameters_of_the_layer = parameters
-        self.memory = None
-
-    def with_attention(self, x, attend):
-        return transformer_xl._layer(x, self.memory, self.parameters_of_the_layer)

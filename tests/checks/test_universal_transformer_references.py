@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from course_lib.checks import universal_transformer as exercises
+from course_lib.fast.active_positions import deliberate
 from course_lib.layers.adaptive_computation import AdaptiveComputation
 from course_lib.layers.depth_recurrence import UniversalEncoder
 
@@ -23,16 +24,14 @@ class Given(AdaptiveComputation):
         return u.squeeze(-1)
 
 
-def adaptive(p, epsilon, states=None, visible=None):
+def adaptive(p, epsilon, states=None, mask=None):
     """Lo que hace la capa con unas p dadas, `[pasos, batch, t]`, y los estados de cada paso."""
-    layer = Given(1, len(p), epsilon=epsilon, gather_below=0.0)
+    layer = Given(1, len(p), epsilon=epsilon)
     states = torch.ones_like(p) if states is None else states
-
-    def step(current, n, places):
-        assert places is None, "con gather_below=0 se calculan todas"
-        return p[n - 1, ..., None], states[n - 1, ..., None]
-
-    return layer(torch.zeros_like(p[0])[..., None], step, visible=visible)
+    d = layer.start(torch.zeros_like(p[0])[..., None], mask)
+    for u, s in zip(p, states, strict=True):
+        d = layer(d, u[..., None], s[..., None])
+    return d.output()
 
 
 def test_the_encodings_are_those_of_the_model():
@@ -69,12 +68,10 @@ def test_the_mixture_is_that_of_the_layer():
             torch.testing.assert_close(found[:, column], expected[0, :, 0])
 
 
-@pytest.mark.parametrize("gather_below", [0.0, 1.1], ids=["todas", "solo las activas"])
+@pytest.mark.parametrize("gather_below", [None, 0.0, 1.1], ids=["la capa", "todas", "activas"])
 def test_the_loop_is_that_of_the_layer(gather_below):
     for x, W, M, w, b, max_steps, epsilon in cases_of(exercises.ADAPTIVE_LOOP):
-        layer = AdaptiveComputation(
-            x.shape[-1], max_steps, epsilon=epsilon, gather_below=gather_below
-        )
+        layer = AdaptiveComputation(x.shape[-1], max_steps, epsilon=epsilon)
         layer.halting.load_state_dict({"weight": w[None], "bias": b[None]})
 
         def step(states, n, places, W=W, M=M):
@@ -83,7 +80,13 @@ def test_the_loop_is_that_of_the_layer(gather_below):
                 return states, new
             return states.flatten(0, 1)[places], new.flatten(0, 1)[places]
 
-        expected = layer(x, step)
+        if gather_below is None:
+            d = layer.start(x)
+            for n in range(max_steps):
+                d = layer(d, *step(d.states, n, None))
+        else:
+            d = deliberate(layer, x, step, gather_below=gather_below)
+        expected = d.output()
         inputs = (x, W, M, w, b, max_steps, epsilon)
         output, n, rest = exercises.ADAPTIVE_LOOP.call(exercises.ADAPTIVE_LOOP.reference, *inputs)
         torch.testing.assert_close(output, expected.states)
@@ -95,7 +98,7 @@ def test_the_ponder_loss_and_its_gradient_are_those_of_the_layer():
     for p, real, epsilon in cases_of(exercises.PONDER_BUG):
         ours, theirs = (p.clone().requires_grad_() for _ in range(2))
         found = exercises.PONDER_BUG.reference(ours, real, epsilon)
-        expected = adaptive(theirs, epsilon, visible=real).mean_ponder_cost
+        expected = adaptive(theirs, epsilon, mask=real[:, None]).mean_ponder_cost
         torch.testing.assert_close(found, expected)
         found.backward()
         expected.backward()

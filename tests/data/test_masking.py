@@ -240,7 +240,7 @@ def test_a_repeated_sentence_is_no_false_negative():
 
 
 def test_documents_that_cannot_be_paired_are_explained():
-    with pytest.raises(ValueError, match=r"al menos dos textos con frases.*llegaron 1"):
+    with pytest.raises(ValueError, match=r"al menos dos textos con oraciones.*llegaron 1"):
         next_sentence_pairs([["a", "b"], []])
     with pytest.raises(ValueError, match="frase distinta de 'a'"):
         list(next_sentence_pairs([["a"] * 20, ["a"] * 20]))

@@ -9,13 +9,13 @@ import json
 import logging
 import sys
 import tempfile
-from dataclasses import replace
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
+from course_lib import fast
 from course_lib.models.bert import (
     Bert,
     BertForMultipleChoice,
@@ -25,6 +25,7 @@ from course_lib.models.bert import (
     BertForTokenClassification,
 )
 from course_lib.pretrained import load_bert, save_bert
+from course_lib.recording import attention_maps
 from course_lib.tokenization.word_piece import WordPiece
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
@@ -51,7 +52,8 @@ EVERY = pytest.mark.parametrize("name", ARCHITECTURES)
 
 
 def hugging_face(name, dtype=torch.float64, **settings):
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     torch.manual_seed(len(name))
     config = transformers.BertConfig(**SIZES | settings, attn_implementation="eager")
     model = getattr(transformers, name)(config).to(dtype).eval()
@@ -83,7 +85,7 @@ def run(ours, theirs, name, ids, segments, visible):
     if name == "BertForMultipleChoice":
         ids, segments, visible = (X.view(2, 3, -1) for X in (ids, segments, visible))
     expected = theirs(input_ids=ids, token_type_ids=segments, attention_mask=visible.long())
-    output = ours(ids, segments, visible=visible)
+    output = ours(ids, segments, mask=visible.unsqueeze(-2))
     actual = [X for X in (output if isinstance(output, tuple) else (output,)) if X is not None]
     for X, Y in zip(actual, logits_of(expected), strict=True):
         assert X.shape == Y.shape
@@ -100,7 +102,7 @@ def test_the_same_logits(tmp_path, name, dtype, unpad):
     theirs.save_pretrained(tmp_path)
     ours = load_bert(tmp_path)
     assert type(ours) is ARCHITECTURES[name] and not ours.training
-    ours.bert.config = replace(ours.bert.config, unpad=unpad)
+    ours = fast.unpadded(ours, group_cost=0) if unpad else ours
     for actual, expected in run(ours, theirs, name, *batch()):
         assert_close(actual, expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
@@ -117,10 +119,11 @@ def test_the_same_states_and_weights_in_every_layer(tmp_path, name, dtype):
     expected = encoder(ids, attention_mask=visible.long(), token_type_ids=segments, **show)
     ours = load_bert(tmp_path, Bert)
     tolerance = {"rtol": TOLERANCE[dtype], "atol": TOLERANCE[dtype]}
-    output = ours(ids, segments, visible=visible, need_hidden=True, need_weights=True)
+    with attention_maps(ours) as weights:
+        output = ours(ids, segments, mask=visible.unsqueeze(-2), need_hidden=True)
     for H, their_H in zip(output.hidden, expected.hidden_states, strict=True):
         assert_close(H[visible], their_H[visible], **tolerance)
-    for A, their_A in zip(output.weights, expected.attentions, strict=True):
+    for A, their_A in zip(weights, expected.attentions, strict=True):
         rows = visible[:, None].expand(-1, 3, -1)
         assert_close(A[rows], their_A[rows], **tolerance)
     if expected.pooler_output is None:
@@ -135,7 +138,7 @@ def test_the_same_gradients(tmp_path, dtype, unpad):
     theirs = hugging_face("BertForPreTraining", dtype)
     theirs.save_pretrained(tmp_path)
     ours = load_bert(tmp_path)
-    ours.bert.config = replace(ours.bert.config, unpad=unpad)
+    ours = fast.unpadded(ours, group_cost=0) if unpad else ours
     losses = [0.0, 0.0]
     for outputs in run(ours, theirs, "BertForPreTraining", *batch()):
         weight = torch.linspace(-1, 1, outputs[0].numel(), dtype=dtype).view_as(outputs[0])
@@ -232,7 +235,7 @@ def test_the_prefix_of_the_encoder_is_optional(folder, prefix):
         assert the_same(ours, saved.theirs)
         return
     expected = saved.theirs(ids, visible.long(), segments).last_hidden_state
-    actual = ours(ids, segments, visible=visible).states
+    actual = ours(ids, segments, mask=visible.unsqueeze(-2)).states
     assert_close(actual[visible], expected[visible], rtol=1e-10, atol=1e-10)
 
 
@@ -289,13 +292,14 @@ def test_the_settings_reach_the_model(folder):
     )
     config = ours.config
     assert (config.dropout, config.attention_dropout, config.head_dropout) == (0.3, 0.2, 0.4)
-    assert (config.activation, config.pad_id, config.unpad) == ("relu", 3, None)
+    assert (config.activation, config.pad_id) == ("relu", 3)
     assert all(p.requires_grad and not p.is_meta for p in ours.parameters())
 
 
 def test_the_vocabulary_of_the_folder_serves_word_piece(tmp_path):
     """`vocab.txt` y los pesos de una carpeta, juntos: los mismos tokens y el mismo resultado."""
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     tokens = [
         "[PAD]",
         "[UNK]",
@@ -336,7 +340,8 @@ def some_word_piece(size=40):
 @torch.no_grad()
 def test_what_the_course_saves_hugging_face_reads(tmp_path, name, dtype):
     """De allí, aquí, a la carpeta, allí otra vez: los mismos tensores y las mismas cifras."""
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     labels = {"num_labels": 5} if "Classification" in name else {}
     theirs = hugging_face(name, dtype, classifier_dropout=0.3, **labels)
     theirs.save_pretrained(tmp_path / "suya")
@@ -358,7 +363,8 @@ def test_what_the_course_saves_hugging_face_reads(tmp_path, name, dtype):
 
 
 def test_the_saved_vocabulary_keeps_its_accents(tmp_path):
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     word_piece = some_word_piece()
     save_bert(load_small(tmp_path), word_piece, tmp_path / "otra")
     reader = transformers.BertTokenizer.from_pretrained(tmp_path / "otra")
@@ -472,15 +478,17 @@ def batches():
     }
 
 
-def compared(ours, theirs, name, inputs):
+def compared(ours, theirs, name, inputs, unpad):
     """Lo que dan los dos: las puntuaciones o, sin cabeza, los estados y los pesos."""
+    reader = fast.unpadded(ours, group_cost=0) if unpad else ours
     if name != "BertModel":
-        return run(ours, theirs, name, *inputs)
+        return run(reader, theirs, name, *inputs)
     ids, segments, visible = inputs
     show = {"output_hidden_states": True, "output_attentions": True}
     expected = theirs(ids, visible.long(), segments, **show)
-    output = ours(ids, segments, visible=visible, need_hidden=True)
-    weights = ours(ids, segments, visible=visible, need_weights=True).weights
+    output = reader(ids, segments, mask=visible.unsqueeze(-2), need_hidden=True)
+    with attention_maps(ours) as weights:
+        ours(ids, segments, mask=visible.unsqueeze(-2))
     rows = visible[:, None].expand(-1, 3, -1)
     pairs = [(output.pooled, expected.pooler_output)]
     pairs += [
@@ -495,10 +503,8 @@ def errors_of(name, dtype):
     with tempfile.TemporaryDirectory() as folder:
         theirs.save_pretrained(folder)
         ours = load_bert(folder)
-    encoder = ours if name == "BertModel" else ours.bert
     for unpad, inputs in batches().values():
-        encoder.config = replace(encoder.config, unpad=unpad)
-        pairs = list(compared(ours, theirs, name, inputs))
+        pairs = list(compared(ours, theirs, name, inputs, unpad))
         assert pairs and all(X.shape == Y.shape for X, Y in pairs)
         yield max((X - Y).abs().max().item() for X, Y in pairs)
 

@@ -4,9 +4,11 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from course_lib import fast
 from course_lib.decoding import greedy
 from course_lib.models.palm import PaLM, PaLMConfig
 from course_lib.primitives.positions import rotary_order
+from course_lib.recording import attention_maps
 
 FOLDER = "05b_palm_hf_cohere_mqa"
 TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-5}, "float64": {"rtol": 0, "atol": 5e-6}}
@@ -51,7 +53,9 @@ def case(request, golden):
 @torch.no_grad()
 def test_logits_and_weights_of_the_whole_sequence(case, layout):
     weights, token_ids, expected, close = case
-    logits, _, A = from_cohere(weights, layout)(token_ids, need_weights=True)
+    palm = from_cohere(weights, layout)
+    with attention_maps(palm) as A:
+        logits, _ = palm(token_ids)
     assert_close(logits, expected["logits"], **close)
     for i in range(2):
         assert_close(A[i], expected[f"attentions.{i}"], **close)
@@ -71,7 +75,7 @@ def test_the_cache_keeps_the_same_keys_and_values(case):
 def test_logits_one_token_at_a_time(case, layout):
     weights, token_ids, expected, close = case
     palm, found = from_cohere(weights, layout), []
-    cache = palm.empty_cache(2, capacity=9)
+    cache = fast.reserve(palm, 2, 9)
     for token in token_ids.split(1, 1):
         logits, cache = palm(token, cache)
         found.append(logits)
@@ -101,7 +105,7 @@ def test_gradients(case):
 def test_it_writes_the_same_tokens(golden):
     weights, token_ids = golden(FOLDER, "weights"), golden(FOLDER, "inputs")["input_ids"][:, :4]
     palm = from_cohere(weights, "interleaved")
-    state = palm.empty_cache(2, capacity=16)
+    state = fast.reserve(palm, 2, 16)
     found = greedy(palm.step, token_ids, state, end_id=None, max_new_tokens=12)
     expected = golden(FOLDER, "out_f32")["greedy_ids_12_from_first4"]
     assert torch.equal(torch.cat((token_ids, found.token_ids), 1), expected)
@@ -111,7 +115,8 @@ def test_it_writes_the_same_tokens(golden):
 @torch.no_grad()
 def test_any_number_of_pairs_and_padded_prompts(num_kv_heads):
     """Cohere con pesos al azar; en las filas rellenas se comparan los tokens de verdad."""
-    cohere = pytest.importorskip("transformers.models.cohere")
+    from transformers.models import cohere
+
     config = cohere.CohereConfig(
         vocab_size=67, hidden_size=32, intermediate_size=128, num_hidden_layers=2,
         num_attention_heads=4, num_key_value_heads=num_kv_heads, logit_scale=32**-0.5,
@@ -125,5 +130,5 @@ def test_any_number_of_pairs_and_padded_prompts(num_kv_heads):
     token_ids, visible = torch.randint(67, (2, 9)), torch.ones(2, 9, dtype=torch.long)
     visible[1, :4] = 0
     expected = theirs(token_ids, attention_mask=visible).logits
-    found, _ = ours(token_ids, ours.empty_cache(2, padding=torch.tensor([0, 4])))
+    found, _ = ours(token_ids, ours.start(torch.tensor([0, 4])))
     assert_close(found[visible.bool()], expected[visible.bool()], rtol=1e-4, atol=1e-4)

@@ -6,6 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from course_lib.pretrained import load_torch_attention
+from course_lib.recording import attention_maps
 
 TOLERANCE = {
     torch.float64: {"rtol": 1e-10, "atol": 1e-10},
@@ -47,9 +48,10 @@ def test_same_outputs_weights_and_gradients(dtype, mask_kind, bias, widths):
     mask, their_mask = masks(mask_kind, 4, t_k)
 
     H_theirs, A_theirs = theirs(*inputs, average_attn_weights=False, **their_mask)
-    H, A = ours(*inputs, mask=mask, need_weights=True)
+    with attention_maps(ours) as A:
+        H = ours(*inputs, mask=mask)
     assert_close(H, H_theirs, **TOLERANCE[dtype])
-    assert_close(A, A_theirs, **TOLERANCE[dtype])
+    assert_close(A[0], A_theirs, **TOLERANCE[dtype])
     assert_close(ours(*inputs, mask=mask), H_theirs, **TOLERANCE[dtype])
 
     weights = torch.randn_like(H)

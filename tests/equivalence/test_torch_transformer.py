@@ -98,10 +98,10 @@ def our_masks(case):
     if "Encoder" in case.module:
         return {"causal": causal, "mask": source if padded else None}
     if case.module == "Transformer":
-        names = ("source_mask", "target_mask", "memory_mask")
+        names = ("source_mask", "target_mask", "cross_mask")
         masks = zip(names, (source, target, source), strict=True)
     else:
-        masks = zip(("mask", "memory_mask"), (target, source), strict=True)
+        masks = zip(("mask", "cross_mask"), (target, source), strict=True)
     return {"causal": causal} | (dict(masks) if padded else {})
 
 
@@ -191,7 +191,7 @@ def test_against_the_stored_outputs(golden, dtype):
     for kind, stack in (("enc", ours.encoder), ("dec", ours.decoder)):
         for i, block in enumerate(stack.blocks):
             block.register_forward_hook(keep_as(layers, f"{kind}_layer.{i}"))
-    output = ours(x, y, source_mask=source, target_mask=target, memory_mask=source)
+    output = ours(x, y, source_mask=source, target_mask=target, cross_mask=source)
     exact = {"rtol": TOLERANCE[dtype], "atol": TOLERANCE[dtype]}
     for name, layer in layers.items():
         assert_close(layer, expected[name], **exact)
@@ -222,7 +222,7 @@ def test_everything_travels_with_the_weights():
     assert {m.eps for m in ours.modules() if isinstance(m, nn.LayerNorm)} == {1e-3}
     dropouts = [m.p for m in ours.modules() if isinstance(m, nn.Dropout)]
     assert len(dropouts) == 3 + 3 * 4 and set(dropouts) == {0.25}
-    assert ours.encoder.blocks[0].attention.dropout == 0.25
+    assert ours.encoder.blocks[0].attention.mix.dropout == 0.25
     assert sum(p.numel() for p in ours.parameters()) == sum(p.numel() for p in theirs.parameters())
 
 

@@ -18,8 +18,10 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch.testing import assert_close
 
+from course_lib.fast.frozen_memory import frozen
 from course_lib.layers.segment_memory import Memory
 from course_lib.pretrained import load_transformer_xl
+from course_lib.recording import attention_maps
 
 GOLDEN = "02_transfo_xl_a_tied_r"
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-10}
@@ -72,7 +74,8 @@ def creator(monkeypatch):
     Su `forward` llama a `type_as(dtype=…)`, que torch ya no admite, y pasa las puntuaciones por
     float32 antes de la máscara.
     """
-    transfo_xl = pytest.importorskip("transformers.models.deprecated.transfo_xl")
+    from transformers.models.deprecated import transfo_xl
+
     type_as, to_float = torch.Tensor.type_as, torch.Tensor.float
 
     def new_type_as(self, other=None, dtype=None):
@@ -121,12 +124,13 @@ def close(actual, expected, dtype, what):
 @torch.no_grad()
 def compared(theirs, ours):
     """Da (qué, segmento, nuestro, suyo), segmento a segmento, con las dos memorias."""
-    mems, memory, frozen = no_memory(theirs, 2), None, ours.frozen_memory()
+    mems, memory, kept, reader = no_memory(theirs, 2), None, None, frozen(ours)
     for number, t in enumerate((5, 5, 1, 8, 3)):
         token_ids = torch.randint(60, (2, t))
         expected = theirs(token_ids, mems=mems, output_attentions=True)
-        logits, memory, weights = ours(token_ids, memory, need_weights=True)
-        fast, frozen = ours(token_ids, frozen)
+        with attention_maps(ours) as weights:
+            logits, memory = ours(token_ids, memory)
+        fast, kept = reader(token_ids, kept)
         mems = expected.mems
         yield "log P", number, logits.log_softmax(-1), expected.logits
         yield "log P, memoria congelada", number, fast.log_softmax(-1), expected.logits
@@ -134,7 +138,7 @@ def compared(theirs, ours):
             yield "pesos", number, A, their_A
         for state, their_state in zip(memory.states, mems or [], strict=bool(mems)):
             yield "memoria", number, state, their_state.transpose(0, 1)
-        assert memory.length == frozen.length == (mems[0].shape[0] if mems else 0)
+        assert memory.length == kept.length == (mems[0].shape[0] if mems else 0)
 
 
 @DTYPES
@@ -207,7 +211,8 @@ def test_reference_outputs(saved, start, count, dtype):
     zeros = tuple(torch.zeros(2, 6, 24, dtype=dtype) for _ in model.blocks)
     memory = None if start == "paper_empty_mems" else Memory(6, zeros)
     for segment in range(count):
-        logits, memory, weights = model(inputs[f"seg{segment}"], memory, need_weights=True)
+        with attention_maps(model) as weights:
+            logits, memory = model(inputs[f"seg{segment}"], memory)
         key = f"{start}/seg{segment}"
         close(logits, outputs[f"{key}.logits"], dtype, f"{key}: logits")
         for layer, (state, A) in enumerate(zip(memory.states, weights, strict=True)):

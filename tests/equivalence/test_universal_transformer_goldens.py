@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from course_lib.layers.adaptive_computation import AdaptiveComputation, FixedComputation, take
+from course_lib.fast.active_positions import TiedBlock, deliberate, take
+from course_lib.layers.adaptive_computation import AdaptiveComputation, FixedComputation
 from course_lib.layers.blocks import EncoderBlock
-from course_lib.layers.tied_block import TiedBlock
 
 FOLDER, CASE = "06_ut_act", "postln.eps0.01.graves_freeze/"
 EXACT = {"float64": {"rtol": 1e-12, "atol": 1e-12}, "float32": {"rtol": 2e-5, "atol": 2e-5}}
@@ -40,9 +40,13 @@ class GoldenStep:
         self.block, self.timing, self.visible = block, timing, visible
 
     def __call__(self, states, n, places):
-        active = torch.zeros_like(states[..., :1]).flatten(0, 1).index_fill(0, places, 1.0)
-        u = states + self.timing[n - 1] * active.view_as(states[..., :1])
-        return take(u, places), take(self.block(u, mask=self.visible[:, None]), places)
+        active = torch.zeros_like(states[..., 0]).flatten().index_fill(0, places, 1.0)
+        u, s = self.everywhere(states, n, active.view_as(states[..., 0]))
+        return take(u, places), take(s, places)
+
+    def everywhere(self, states, n, active):
+        u = states + self.timing[n - 1] * active[..., None]
+        return u, self.block(u, mask=self.visible[:, None])
 
 
 @pytest.fixture(params=["float64", "float32"])
@@ -57,15 +61,22 @@ def case(request, golden):
     return weights, x, step, expected, EXACT[request.param]
 
 
+@pytest.mark.parametrize("gathering", [True, False], ids=["solo las activas", "todas"])
 @pytest.mark.parametrize("pads_compute", [True, False])
-def test_adaptive(case, pads_compute):
+def test_adaptive(case, pads_compute, gathering):
     """En la referencia el relleno también delibera; en la nuestra puede no hacerlo."""
     weights, x, step, expected, tolerance = case
-    layer = AdaptiveComputation(D, STEPS, epsilon=0.01, gather_below=2.0).to(x.dtype)
+    layer = AdaptiveComputation(D, STEPS, epsilon=0.01).to(x.dtype)
     layer.halting.load_state_dict({"weight": weights["Wp"], "bias": weights["bp"]})
     visible = torch.ones_like(step.visible) if pads_compute else step.visible
     with torch.no_grad():
-        found = layer(x, step, visible=visible)
+        if gathering:
+            d = deliberate(layer, x, step, mask=visible[:, None], gather_below=2.0)
+        else:
+            d = layer.start(x, visible[:, None])
+            for n in range(1, STEPS + 1):
+                d = layer(d, *step.everywhere(d.states, n, d.active.to(x.dtype)))
+    found = d.output()
     theirs = {k: expected[CASE + k] for k in ("output", "n_updates", "remainders")}
     assert_close(found.states[visible], theirs["output"][visible], **tolerance)
     assert torch.equal(found.n_updates[visible], theirs["n_updates"][visible].long())
@@ -76,8 +87,9 @@ def test_adaptive(case, pads_compute):
     assert_close(found.mean_ponder_cost, mean, **tolerance)
 
 
+@pytest.mark.parametrize("gathering", [True, False], ids=["solo las activas", "todas"])
 @pytest.mark.parametrize("steps", range(1, STEPS + 1))
-def test_fixed_depth(case, steps):
+def test_fixed_depth(case, steps, gathering):
     _, x, golden, expected, _ = case
     block, timing = golden.block, golden.timing
     step = TiedBlock(
@@ -86,10 +98,14 @@ def test_fixed_depth(case, steps):
         block.residual_attention,
         timing[0] - timing[0, :1],  # las suyas también son una parte de posición y otra de paso
         timing[:, 0],
-        visible=golden.visible,
+        mask=golden.visible[:, None],
     )
+    layer, everyone = FixedComputation(steps), torch.ones_like(x[..., 0])
     with torch.no_grad():
-        found = FixedComputation(steps)(x, step)
+        d = deliberate(layer, x, step) if gathering else layer.start(x)
+        for n in range(1, 1 + (0 if gathering else steps)):
+            d = layer(d, *golden.everywhere(d.states, n, everyone))
+    found = d.output()
     tolerance = {"rtol": 2e-5, "atol": 2e-5}  # la suma de sus codificaciones se guardó en float32
     assert_close(found.states, expected[f"postln.fixed_depth/state.{steps}"], **tolerance)
 
@@ -101,12 +117,10 @@ def test_the_table_of_the_rule(golden):
     layer.probability = lambda u: u.squeeze(-1)
     x = torch.zeros(1, p.shape[1], 1, dtype=torch.float64)
 
-    def step(s, n, places):
-        rows = (X[n - 1][None, :, None] for X in (p, states))
-        return tuple(X if places is None else X.flatten(0, 1)[places] for X in rows)
-
-    with torch.no_grad():
-        found = layer(x, step)
+    d = layer.start(x)
+    for u, value in zip(p, states, strict=True):
+        d = layer(d, u[None, :, None], value[None, :, None])
+    found = d.output()
     columns = [found.n_updates[0].double(), found.remainders[0], found.states[0, :, 0]]
     assert_close(torch.stack(columns, 1), expected["table.graves"], **EXACT["float64"])
     assert not torch.allclose(torch.stack(columns, 1), expected["table.t2t"])

@@ -2,8 +2,9 @@
 
     python -m tests.grading.class_zip entregas.zip --worksheet hoja.csv
 
-Los cuadernos salen de los del curso: cada respuesta es la de `solutions/`, la de un error frecuente
-de `course_lib/checks`, o se quedó sin escribir. Entre las demás hay lo que llega siempre: nombres
+Los cuadernos salen de los de ejercicios: cada respuesta es una de las correctas escritas de otra
+manera (`tests/checks/alternatives`), la de un error frecuente de `course_lib/checks`, o quedó sin
+escribir. Entre las demás hay lo que llega siempre: nombres
 con acentos y repetidos, archivos con otro nombre, un cuaderno cortado, uno hostil y quien solo
 entregó un PDF. Cada entrega lleva apuntado lo que debe resultar.
 """
@@ -135,10 +136,26 @@ def notebook(topic: str, answers: dict[str, str], extra: tuple[str, ...] = ()) -
 
 
 def _answer(topic: str, exercise: str, name: str, answer: str) -> str:
+    if answer == CORRECT and exercise in right_answers(topic):
+        answer = right_answers(topic)[exercise]
     kind = {CORRECT: "solutions", PENDING: "exercises"}.get(answer)
     if kind is not None:
         return "".join(_cells(kind, topic)[_place(kind, topic, name)]["source"])
     return misconceptions(topic)[exercise].get(answer, answer).replace("__answer__", name)
+
+
+@functools.cache
+def right_answers(topic: str) -> dict[str, str]:
+    """Da, por ejercicio, el código de una respuesta correcta que no es la del curso."""
+    path = ROOT / "tests" / "checks" / "alternatives" / f"{topic}.py"
+    module = _Module(ast.parse(path.read_text(encoding="utf-8")))
+    found: dict[str, str] = {}
+    for name in module.definitions:
+        exercise, _, style = name.partition("__")
+        code = module.code(ast.Name(name)) if exercise and style else ""
+        if code and f"{topic}.{exercise}" not in found:
+            found[f"{topic}.{exercise}"] = code
+    return found
 
 
 # Los errores frecuentes, como código que un estudiante pudo escribir
@@ -263,9 +280,10 @@ def _all_correct(topic, answers):
     return {"Atención – solución final.ipynb": notebook(topic, answers)}, answers
 
 
-def _untouched(topic, answers):
+def _unanswered(topic, answers):
+    """Sin ninguna respuesta, y con una celda suya: si no, sería el cuaderno del curso."""
     answers = dict.fromkeys(answers, PENDING)
-    return {"Untitled.ipynb": notebook(topic, answers)}, answers
+    return {"Untitled.ipynb": notebook(topic, answers, ("print('hola')",))}, answers
 
 
 def _twice(topic, answers):
@@ -356,7 +374,7 @@ _KINDS = {
     0: _all_correct,
     3: _twice,
     5: _as_text,
-    6: _untouched,
+    6: _unanswered,
     8: _zipped,
     10: _double_suffix,
     12: _in_folders,

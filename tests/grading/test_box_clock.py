@@ -24,8 +24,9 @@ class Time:
     """Un reloj de pared que avanza cuando la prueba dice, y la espera de este proceso."""
 
     def __init__(self, monkeypatch):
-        self.now = self.our_wait = 0.0
+        self.now = self.our_wait = self.work = 0.0
         monkeypatch.setattr(box_clock.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(box_clock.time, "thread_time", lambda: self.work)
         monkeypatch.setattr(box_clock, "_waited", lambda thread: self.our_wait)
         self.clock = BoxClock(patience=100.0)
         self.usage = Usage()
@@ -84,6 +85,16 @@ def test_patience_has_an_end(wall):
     assert wall.clock() == pytest.approx(0.0)
     wall.pass_(1.0, waits={7: 1.0}, times=10)
     assert wall.clock() == pytest.approx(9.0, abs=1.0)
+
+
+def test_the_work_of_who_grades_counts(wall):
+    """Aunque entre dos miradas no se cuenten más de dos segundos de pared."""
+    wall.now, wall.work = 100.0, 90.0
+    assert wall.clock() == pytest.approx(90.0)
+    wall.clock.look(wall.usage)
+    assert wall.clock() == pytest.approx(90.0)
+    wall.now += 1.0
+    assert wall.clock() == pytest.approx(91.0)
 
 
 def test_a_deadline_is_in_the_time_of_its_channel():

@@ -2,6 +2,8 @@
 
 import ast
 import json
+import os
+import resource
 import subprocess
 import sys
 import time
@@ -9,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from course_lib.grading import grader as grader_module
 from course_lib.grading.exercise import Exercise, Misconception
@@ -108,10 +111,113 @@ def test_a_missing_answer_says_that_its_cell_stopped(grader, tmp_path):
 
 
 def test_the_inputs_depend_on_the_seed(grader, tmp_path):
-    memorised = "seen = []\ndef hard_argmax(s):\n    raise ValueError(round(float(s.sum() * 1000)))"
-    path = submit(tmp_path, memorised)
-    told = [by_name(grader.grade(path, seed))["hard_argmax"].message for seed in (1, 1, 2)]
+    told = [sum_of_inputs(grader, tmp_path, seed) for seed in (1, 1, 2)]
     assert told[0] == told[1] != told[2]
+
+
+def test_the_inputs_depend_on_what_is_delivered(grader, tmp_path):
+    """Lo que se aprenda de las entradas en una entrega no sirve en la siguiente."""
+    told = [sum_of_inputs(grader, tmp_path, 1, more) for more in ("", "x = 1", "")]
+    assert told[0] == told[2] != told[1]
+
+
+def sum_of_inputs(grader, tmp_path, seed, *more):
+    """Lo que se dice a una respuesta cuya forma cuenta algo de sus entradas."""
+    size = "1 + int(s.double().abs().sum() * 1e6) % 999_983"
+    told = f"def hard_argmax(s):\n    return torch.zeros({size})"
+    return by_name(grader.grade(submit(tmp_path, told, *more), seed))["hard_argmax"].message
+
+
+LEAK = """
+import base64
+def soft_argmax(scores, beta):
+    text = base64.b64encode(scores.numpy().tobytes()).decode()
+    {raising}
+"""
+
+
+@pytest.mark.parametrize(
+    "raising",
+    [
+        "raise ValueError(text)",
+        "raise type(text, (Exception,), {})",
+        "exec(compile('1 / 0 #' + text, '<x>', 'exec'))",
+    ],
+)
+def test_an_error_carries_no_input(raising, grader, tmp_path):
+    code = LEAK.format(raising=raising)
+    result = grader.grade(
+        submit(tmp_path, code, "raise ValueError('/etc/x')"), 5, topic="attention"
+    )
+    message = by_name(result)["soft_argmax"].message
+    assert "tu código se detuvo con" in message and "==" not in message
+    assert len(message) < 120
+    assert "/etc/x: " not in result.broken_cells[0]
+
+
+DESIGN = """
+def design():
+    return torch.zeros({q}), torch.zeros({k})
+"""
+
+
+@pytest.mark.parametrize(
+    "shapes", [{"q": "10_000, 3, 5", "k": "20_000, 3, 1"}, {"q": "3, 300_000", "k": "3, 2"}]
+)
+def test_a_small_answer_does_not_make_the_grader_calculate_without_end(shapes, grader, tmp_path):
+    name = topic_sheet("self_attention").names["self_attention.design"]
+    code = DESIGN.format(**shapes).replace("design", name)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = grader.grade(submit(tmp_path, code), 5, topic="self_attention")
+    assert by_name(result)["design"].points == 0
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10
+
+
+def test_what_the_grader_calculates_with_has_a_limit():
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with pytest.raises(grader_module.MemoryExceededError), grader_module._bounded_memory():
+        torch.zeros(1 << 29)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    with pytest.raises(RuntimeError, match="size"), grader_module._bounded_memory():
+        torch.zeros(2) @ torch.zeros(3)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_box_killed_from_outside_is_tried_again_once(times, grader, tmp_path, monkeypatch):
+    """Quien se queda sin memoria por culpa de otros no pierde puntos."""
+    killed = []
+    ask = grader_module.Worker.ask
+
+    def ask_and_kill(worker, header, seconds, **more):
+        if header["op"] == "look" and header["name"] == "hard_argmax" and len(killed) < times:
+            kill_inside(worker)
+            killed.append(worker)
+        return ask(worker, header, seconds, **more)
+
+    monkeypatch.setattr(grader_module.Worker, "ask", ask_and_kill)
+    found = by_name(grader.grade(submit(tmp_path, SOFT, HARD, TIES), 5))
+    assert len(killed) == times
+    assert found["hard_argmax"].points == (1 if times == 1 else 0)
+    assert found["soft_argmax"].points == found["read_plot"].points == 1
+
+
+def kill_inside(worker):
+    """Mata, como haría el núcleo, el proceso de la entrega."""
+    spare = worker._sandbox.pid
+    inside = [
+        pid
+        for pid in descendants(os.getpid())
+        if pid != spare and box_of(pid) == worker._sandbox._inode
+    ]
+    for pid in inside:
+        os.kill(pid, 9)
+
+
+def box_of(pid):
+    try:
+        return Path(f"/proc/{pid}/ns/pid").stat().st_ino
+    except OSError:
+        return None
 
 
 PRIMITIVES = "course_lib.primitives"

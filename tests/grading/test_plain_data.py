@@ -1,5 +1,6 @@
 """Los datos simples: qué se convierte, qué se compara y cómo."""
 
+import unicodedata
 from collections import OrderedDict, namedtuple
 
 import numpy as np
@@ -181,3 +182,23 @@ def test_what_counts_as_the_same(actual, expected):
 def test_the_text_of_an_answer_is_read_leniently_and_that_of_a_function_is_not():
     assert Comparison(lenient_text=True).same("  La  Clave ", "la clave")
     assert not Comparison().same("La clave", "la clave")
+
+
+def test_a_text_much_longer_than_expected_is_not_normalised(monkeypatch):
+    """Ordenar sus acentos costaría el cuadrado de cuántos son."""
+    normalize = unicodedata.normalize
+
+    def short(form, text):
+        assert len(text) < 10_000
+        return normalize(form, text)
+
+    monkeypatch.setattr(unicodedata, "normalize", short)
+    assert not Comparison().same("\u0301\u0316" * 500_000, "año")
+    assert Comparison(lenient_text=True).same("  an\u0303o" + " " * 5000, "AÑO")
+
+
+@pytest.mark.parametrize("expected", [torch.zeros(2), [1, 2], {"a": 1}, "texto", 1.0, None])
+def test_what_only_says_it_is_of_that_kind_is_not(expected):
+    for kind in ("un tensor", "una lista o tupla", "un diccionario", "un texto", "un número"):
+        (fault,) = Comparison().faults(Unsupported(kind), expected)
+        assert fault.property == "type"

@@ -12,6 +12,7 @@ import torch
 from course_lib.grading.check import check_exercise, topic_exercises
 from course_lib.grading.remote import MAX_CALLBACKS, Peer, RemoteFunction
 from course_lib.grading.running import RemoteError, quiet_and_seeded
+from course_lib.grading.told_errors import ErrorFilter
 from course_lib.grading.wire import (
     Channel,
     ChannelClosedError,
@@ -98,6 +99,9 @@ def test_a_tensor_arrives_with_its_shape_dtype_and_values(dtype, shape):
         ["f", "1" * 50],
         ["d", [[1]]],
         ["d", [[["l", []], None]]],
+        ["d", [[["i", str(2**61 - 1)], None]]],
+        ["d", [[f"{i}", None] for i in range(2001)]],
+        ["l", [["d", [[f"{i}", None] for i in range(1500)]]] * 2],
         ["l", 3],
         [["l"], []],
         {"a": 1},
@@ -196,6 +200,58 @@ def test_an_error_arrives_described_and_without_decimals():
     failure = error.value.failure
     assert failure.kind == "KeyError" and "(2,)" in failure.message
     assert "123" not in failure.message, "el mensaje saca los valores de las entradas"
+
+
+SAID = """
+def f(scores, beta):
+    value = scorse @ beta
+    raise ValueError("secreto")
+"""
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("name 'scorse' is not defined", True),
+        ("name 'c2VjcmV0bw' is not defined", False),  # no está en su código
+        ("mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)", True),
+        ("mat1 and mat2 shapes cannot be multiplied (3141592653x4 and 5x6)", False),
+        ("f() missing 1 required positional argument: 'beta'", True),
+        ("secreto", False),
+        ("No such file or directory: '/home/ana/curso'", False),
+        ("«f» es la respuesta de este ejercicio, y al calificar no está: escribe la tuya", True),
+        (
+            "«m0314» es la respuesta de este ejercicio, y al calificar no está: escribe la tuya",
+            False,
+        ),
+        ("f() missing 3 required positional arguments: 'beta', 'm0314', and 'beta'", False),
+        ("maximum recursion depth exceeded", True),
+        ("maximum recursion depth exceeded 0314", False),
+        ("shape '[2, 3]' is invalid for input of size 7", True),
+        ("shape '[3141592653]' is invalid for input of size 7", False),
+        ("'(' was never closed", True),
+        ("invalid 0314", False),
+    ],
+)
+def test_only_what_python_says_by_itself_is_repeated(message, told):
+    assert ErrorFilter([SAID]).says(message) is told
+
+
+def test_the_line_and_the_kind_are_those_of_the_code():
+    errors = ErrorFilter([SAID])
+    assert errors.line("línea 3: value = scorse @ beta") == "línea 3: value = scorse @ beta"
+    assert errors.line("línea 3: c2VjcmV0bw==") == "línea 3"
+    assert errors.line("c2VjcmV0bw==") == ""
+    assert errors.kind("ValueError") == "ValueError"
+    assert errors.kind("c2VjcmV0bw") == "Exception"
+
+
+def test_the_tensors_of_an_answer_are_bounded():
+    with (
+        remote(big=lambda: torch.zeros(2000, 1000, dtype=torch.bool)) as (_, big),
+        pytest.raises(ProtocolError, match="demasiado grandes"),
+    ):
+        big()
 
 
 def test_what_the_function_changes_changes_here_too():

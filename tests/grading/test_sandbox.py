@@ -6,23 +6,29 @@ from dataclasses import replace
 
 import pytest
 
-from course_lib.grading import sandbox
+from course_lib.grading import box_root, sandbox
 from course_lib.grading.sandbox import Limits, Sandbox, SandboxError, join, why_unavailable
 
 pytestmark = pytest.mark.usefixtures("sandbox_here")
 LIMITS = Limits()
 
 
-def inside(code, limits=LIMITS):
-    """Lo que escribe ese código, ejecutado en una caja por un hijo de este proceso."""
+TELL = "import os\ndef tell(text): os.write(TOLD, str(text).encode())\n"
+
+
+def inside(code, limits=LIMITS, private=()):
+    """Lo que escribe ese código, ejecutado en una caja por su propio intérprete."""
     reading, writing = os.pipe()
-    with Sandbox(None, limits) as box:
+    with Sandbox(None, limits, private) as box:
         namespaces = box.namespaces()
         child = os.fork()
         if child == 0:
             try:
                 join(namespaces, box.user, limits)
-                exec(code, {"tell": lambda text: os.write(writing, str(text).encode())})
+                os.set_inheritable(writing, True)
+                whole = TELL.replace("TOLD", str(writing)) + code
+                command = [box_root.INTERPRETER, "-I", "-S", "-c", whole]
+                os.execve(command[0], command, box_root.environment())
             except BaseException as error:
                 os.write(writing, repr(error).encode())
             os._exit(0)
@@ -54,13 +60,6 @@ open("/tmp/x", "w"); open("/home/student/x", "w"); tell("ok")
 """)
     assert told.endswith("ok") and "WROTE" not in told
     assert "'etc'" not in told and "'var'" not in told
-
-
-def test_the_course_is_hidden_where_the_system_is_shown(monkeypatch):
-    monkeypatch.setattr(sandbox.course_lib, "__file__", "/usr/bin/course_lib/__init__.py")
-    arguments = sandbox._arguments(None, LIMITS)
-    place = arguments.index("/usr/bin/course_lib")
-    assert arguments[place - 1] == "--tmpfs" and arguments[place + 1] == "--remount-ro"
 
 
 def test_what_is_written_is_bounded():

@@ -1,14 +1,19 @@
 """Lo que `course check` cuenta de un cuaderno: sus veredictos, y las celdas por cómo empiezan."""
 
+import json
+
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from typer.testing import CliRunner
 
 from course_lib.cli import app
 from course_lib.grading import self_check
+from course_lib.grading.check import NOTEBOOK_SEED
 from course_lib.grading.grader import Grader
 from course_lib.grading.self_check import Report, check_notebook
 from course_lib.grading.verdict import Verdict
+from tests.grading.hostile.cases import HARD, IMPORTS, SOFT, TIES, notebook
 
 CELLS = (
     "import torch\nfrom course_lib.grading.check import check",
@@ -23,8 +28,8 @@ CELLS = (
     "    A = torch.softmax((H @ state[..., None])[..., 0], dim=-1)\n"
     "    return A, state",
     'check("attention.decoding_step", decoding_step)',
-    "answer = ...",
-    'check("attention.read_plot", answer)',
+    "ties = ...",
+    'check("attention.read_plot", ties)',
     '%time\ncheck("attention.top_k_weights", undefined.name)',
 )
 
@@ -64,8 +69,8 @@ def test_a_cell_that_stopped_is_named_by_how_it_begins_and_its_exercise(report):
             "(línea 2: weights = torch.softmax(scores)",
         ),
         ("columns", "el cuaderno no define «attention_columns»"),
-        ("masked_attention", "el cuaderno no tiene su celda de comprobación"),
-        ("top_k_weights", "NameError: name 'undefined' is not defined (línea 2: check("),
+        ("masked_attention", "el cuaderno no define «masked_attention»"),
+        ("top_k_weights", "el cuaderno no define «top_k_weights»"),
     ],
 )
 def test_what_was_not_checked_says_why(report, name, message):
@@ -77,7 +82,7 @@ def test_what_was_not_checked_says_why(report, name, message):
 def test_the_grader_gives_the_same_reasons(report, path):
     with Grader(sandboxed=False) as grader:
         graded = {e.exercise: e for e in grader.grade(path, 2017).exercises}
-    for name in ("soft_argmax", "columns"):
+    for name in ("soft_argmax", "columns", "masked_attention", "top_k_weights"):
         assert graded[f"attention.{name}"].message == row(report, name).message
 
 
@@ -108,8 +113,85 @@ def test_a_stored_verdict_is_not_that_of_a_cell_that_did_not_run(tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[ends, checks]), path)
     report = check_notebook(path)
     row = next(row for row in report.rows if row.exercise == stored.exercise)
-    assert (row.status, row.message) == ("missing", "su celda de comprobación no se ejecutó")
+    assert (row.status, row.message) == ("missing", "no se llegó a comprobar")
     assert report.points == 0
+
+
+# Lo que cambia quien edita el cuaderno: aquí y al calificar, lo mismo
+
+SOLVED = f"{SOFT}\n{HARD}\n{TIES}"
+RENAMED = SOFT.replace("soft_argmax", "my_argmax")
+EDITED = {
+    "otro nombre, y la comprobación cambiada": (
+        [IMPORTS, RENAMED, 'check("attention.soft_argmax", my_argmax)', HARD, TIES],
+        {"hard_argmax", "read_plot"},
+    ),
+    "otro nombre y el de siempre": (
+        [IMPORTS, RENAMED, "soft_argmax = my_argmax", 'check("attention.soft_argmax", my_argmax)'],
+        {"soft_argmax"},
+    ),
+    "una comprobación borrada": (
+        [IMPORTS, SOLVED, 'check("attention.soft_argmax", soft_argmax)'],
+        {"soft_argmax", "hard_argmax", "read_plot"},
+    ),
+    "todas borradas": ([IMPORTS, SOLVED], {"soft_argmax", "hard_argmax", "read_plot"}),
+    "la comprobación, antes de la respuesta": (
+        [IMPORTS, 'check("attention.soft_argmax", soft_argmax)', SOFT],
+        {"soft_argmax"},
+    ),
+    "la respuesta, estropeada después de comprobarla": (
+        [IMPORTS, SOFT, 'check("attention.soft_argmax", soft_argmax)', "soft_argmax = max"],
+        set(),
+    ),
+    "otra cosa en la comprobación": (
+        [IMPORTS, SOFT, 'check("attention.soft_argmax", torch.softmax)'],
+        {"soft_argmax"},
+    ),
+}
+
+
+@pytest.mark.parametrize("cells, right", EDITED.values(), ids=EDITED)
+def test_an_edited_notebook_is_judged_as_when_grading(cells, right, tmp_path):
+    path = tmp_path / "attention.ipynb"
+    path.write_text(json.dumps(notebook(cells)), encoding="utf-8")
+    with Grader(sandboxed=False) as grader:
+        there = grader.grade(path, NOTEBOOK_SEED).exercises
+    here = check_notebook(path).rows
+    told = [[(r.exercise, r.status, r.points, r.message) for r in rows] for rows in (here, there)]
+    assert sorted(told[0]) == sorted(told[1])
+    assert {r.exercise.partition(".")[2] for r in here if r.status == "correct"} == right
+
+
+def test_another_name_is_told(tmp_path):
+    cells, _ = EDITED["otro nombre, y la comprobación cambiada"]
+    path = tmp_path / "attention.ipynb"
+    path.write_text(json.dumps(notebook(cells)), encoding="utf-8")
+    assert check_notebook(path).notes == (
+        "en attention.soft_argmax, tu celda de comprobación mira «my_argmax», y al calificar se "
+        "busca «soft_argmax»: la respuesta debe llamarse así",
+    )
+
+
+@pytest.fixture
+def shell(monkeypatch):
+    monkeypatch.delenv("COURSE_REGENERATING", raising=False)
+    yield InteractiveShell.instance()
+    InteractiveShell.clear_instance()
+
+
+def test_the_check_of_a_notebook_tells_another_name(shell):
+    shell.run_cell(f"{IMPORTS}\n{RENAMED}\n{SOFT}")
+
+    def told(code):
+        return repr(shell.run_cell(code).result)
+
+    other = told('check("attention.soft_argmax", my_argmax)')
+    assert other.startswith("✅") and "se busca «soft_argmax»" in other
+    assert "se busca" not in told('check("attention.soft_argmax", soft_argmax)')
+    assert "se busca" not in told(
+        'soft_argmax = my_argmax; check("attention.soft_argmax", my_argmax)'
+    )
+    assert "se busca" not in told('ties = ...; check("attention.read_plot", ties)')
 
 
 # Lo que se ve en la terminal

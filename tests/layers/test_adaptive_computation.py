@@ -10,6 +10,8 @@ from torch import nn
 from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
 
+from course_lib.fast import gathering
+from course_lib.fast.active_positions import deliberate
 from course_lib.layers.adaptive_computation import AdaptiveComputation, FixedComputation
 from course_lib.layers.depth_recurrence import UniversalEncoder
 
@@ -28,6 +30,11 @@ def make_encoder(max_steps=4, epsilon=0.01, **options):
     for p in model.parameters():  # también normas y sesgos: que todos cuenten
         nn.init.normal_(p, mean=0.1, std=0.5)
     return model.eval()
+
+
+def way(model, gather_below):
+    """El modelo tal cual, o el que reúne las posiciones activas."""
+    return model if gather_below is None else gathering(model, gather_below=gather_below)
 
 
 # El oráculo: una posición cada vez, con sumas y productos
@@ -134,17 +141,16 @@ def gradients(model, x, states, cost, visible):
     placement=st.sampled_from(["post", "pre", "sandwich"]),
     norm=st.sampled_from(["layer", "rms"]),
     causal=st.booleans(),
-    gather_below=st.sampled_from([NEVER, 0.6, ALWAYS]),
+    gather_below=st.sampled_from([None, NEVER, 0.6, ALWAYS]),
 )
 def test_equals_a_slow_loop_position_by_position(
     seed, t, max_steps, epsilon, placement, norm, causal, gather_below
 ):
     torch.manual_seed(seed)
     model = make_encoder(max_steps, epsilon, placement=placement, norm=norm)
-    model.computation.gather_below = gather_below
     x = torch.randn(2, t, D, dtype=torch.float64, requires_grad=True)
     visible = torch.rand(2, t) < 0.8
-    ours = model(x, visible=visible, causal=causal)
+    ours = way(model, gather_below)(x, mask=visible[:, None], causal=causal)
     rows = [slow_row(model, x[b], visible[b].tolist(), causal) for b in range(2)]
     states, N, R = (torch.stack(parts) for parts in zip(*rows, strict=True))
     assert torch.equal(ours.n_updates, N)
@@ -159,13 +165,12 @@ def test_equals_a_slow_loop_position_by_position(
             assert_close(got, wanted, rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("gather_below", [NEVER, 0.5, ALWAYS])
+@pytest.mark.parametrize("gather_below", [None, NEVER, 0.5, ALWAYS])
 def test_single_precision(gather_below):
     model = make_encoder(5)
     x, visible = torch.randn(4, 9, D, dtype=torch.float64), torch.rand(4, 9) < 0.8
-    expected = model(x, visible=visible).states
-    model.float().computation.gather_below = gather_below
-    got = model(x.float(), visible=visible).states
+    expected = model(x, mask=visible[:, None]).states
+    got = way(model.float(), gather_below)(x.float(), mask=visible[:, None]).states
     assert_close(got[visible], expected[visible].float(), rtol=1e-4, atol=1e-5)
 
 
@@ -180,10 +185,10 @@ def rule(probabilities, *, epsilon=0.01, max_steps=None, states=None, **options)
     nn.init.zeros_(layer.halting.bias)
     values = torch.arange(1.0, 1 + len(p)) if states is None else states
 
-    def step(s, n, places):
-        return p[n - 1].logit().view(1, 1, 1), values[n - 1].view(1, 1, 1).double()
-
-    return layer(torch.zeros(1, 1, 1, dtype=torch.float64), step), p
+    d = layer.start(torch.zeros(1, 1, 1, dtype=torch.float64))
+    for each, value in zip(p, values, strict=True):
+        d = layer(d, each.logit().view(1, 1, 1), value.view(1, 1, 1).double())
+    return d.output(), p
 
 
 @pytest.mark.parametrize(
@@ -240,8 +245,10 @@ def test_halting_is_decided_before_the_block():
     nn.init.ones_(layer.halting.weight)
     nn.init.zeros_(layer.halting.bias)
     before, after = torch.full((1, 1, 1), -9.0), torch.full((1, 1, 1), 9.0)
-    x = torch.zeros(1, 1, 1, dtype=torch.float64)
-    found = layer(x, lambda s, n, places: (before.double(), after.double()))
+    d = layer.start(torch.zeros(1, 1, 1, dtype=torch.float64))
+    for _ in range(3):
+        d = layer(d, before.double(), after.double())
+    found = d.output()
     assert found.n_updates.item() == 3, "p sale de lo que entra en el bloque, no de lo que sale"
 
 
@@ -265,12 +272,18 @@ class Spy:
 
 
 def watch(turns, gather_below, *, max_steps=5, visible=None):
-    layer = AdaptiveComputation(1, max_steps, gather_below=gather_below)
+    layer = AdaptiveComputation(1, max_steps)
     nn.init.ones_(layer.halting.weight)
     nn.init.zeros_(layer.halting.bias)
     spy = Spy(turns)
     with torch.no_grad():
-        return layer(torch.zeros(*spy.turns.shape, 1), spy, visible=visible), spy
+        x, mask = torch.zeros(*spy.turns.shape, 1), None if visible is None else visible[:, None]
+        if gather_below is not None:
+            return deliberate(layer, x, spy, mask=mask, gather_below=gather_below).output(), spy
+        d = layer.start(x, mask)
+        for n in range(1, max_steps + 1):
+            d = layer(d, *spy(d.states, n, None))
+        return d.output(), spy
 
 
 TURNS = [[1, 3, 2], [2, 1, 1]]
@@ -287,7 +300,7 @@ def test_the_loop_ends_when_nobody_is_active():
     assert spy.asked == [None, None], "el bucle sigue aunque todas se hayan detenido"
 
 
-@pytest.mark.parametrize("gather_below", [NEVER, 0.6, ALWAYS])
+@pytest.mark.parametrize("gather_below", [None, NEVER, 0.6, ALWAYS])
 def test_a_halted_state_is_copied(gather_below):
     found, spy = watch(TURNS, gather_below)
     turns = torch.tensor(TURNS)
@@ -304,7 +317,7 @@ def test_all_together_or_only_the_active_by_their_share():
     assert watch(turns, 0.6)[1].asked == [None, None, None]
 
 
-@pytest.mark.parametrize("gather_below", [NEVER, 0.6, ALWAYS])
+@pytest.mark.parametrize("gather_below", [None, NEVER, 0.6, ALWAYS])
 def test_padding_neither_computes_nor_counts(gather_below):
     visible = torch.tensor([[True, True, False], [True, False, False]])
     found, spy = watch(TURNS, gather_below, visible=visible)
@@ -319,23 +332,21 @@ def test_padding_neither_computes_nor_counts(gather_below):
 
 @pytest.mark.parametrize("adaptive", [True, False])
 @pytest.mark.parametrize("gradient", [True, False])
-@pytest.mark.parametrize("gather_below", [NEVER, ALWAYS])
+@pytest.mark.parametrize("gather_below", [None, NEVER, ALWAYS])
 def test_a_batch_of_nothing_but_padding(adaptive, gradient, gather_below):
-    model = make_encoder(adaptive=adaptive, placement="pre")  # la última norma tiene sesgo
-    model.computation.gather_below = gather_below
+    model = way(make_encoder(adaptive=adaptive, placement="pre"), gather_below)
     x, visible = torch.randn(2, 5, D, dtype=torch.float64), torch.zeros(2, 5, dtype=torch.bool)
     with torch.set_grad_enabled(gradient):
-        found = model(x, visible=visible)
+        found = model(x, mask=visible[:, None])
     assert not found.states.any() and not found.ponder_cost.any() and not found.n_updates.any()
     assert found.mean_ponder_cost == 0
 
 
-@pytest.mark.parametrize("gather_below", [NEVER, 0.6, ALWAYS])
+@pytest.mark.parametrize("gather_below", [None, NEVER, 0.6, ALWAYS])
 @pytest.mark.parametrize("gradient", [True, False])
 def test_the_input_is_left_as_it_was(gradient, gather_below):
     """Sin gradiente los estados se escriben en su sitio, que no puede ser el de la entrada."""
-    model = make_encoder(6)
-    model.computation.gather_below = gather_below
+    model = way(make_encoder(6), gather_below)
     x = torch.randn(6, 3, D, dtype=torch.float64)
     for X in (x, x.transpose(0, 1), x[:, :1].expand(6, 3, D)):
         before = X.clone()
@@ -346,13 +357,14 @@ def test_the_input_is_left_as_it_was(gradient, gather_below):
         assert_close(found.last_states, model(before).last_states, **EXACT)
 
 
-@pytest.mark.parametrize("gather_below", [NEVER, 0.6, ALWAYS])
+@pytest.mark.parametrize("gather_below", [None, NEVER, 0.6, ALWAYS])
 def test_what_is_in_the_padding_changes_nothing(gather_below):
     model, visible = make_encoder(), torch.arange(6) < torch.tensor([[6], [4], [1], [0]])
-    model.computation.gather_below = gather_below
+    model = way(model, gather_below)
     x = torch.randn(4, 6, D, dtype=torch.float64)
-    found = model(x, visible=visible)
-    other = model(torch.where(visible[..., None], x, 1e3), visible=visible)
+    mask = visible[:, None]
+    found = model(x, mask=mask)
+    other = model(torch.where(visible[..., None], x, 1e3), mask=mask)
     alone = model(x[1:2, :4])
     assert_close(other.states[visible], found.states[visible], **EXACT)
     assert_close(other.ponder_cost, found.ponder_cost, **EXACT)
@@ -362,7 +374,7 @@ def test_what_is_in_the_padding_changes_nothing(gather_below):
 
 def encoder_halting_at(turns, **options):
     """Un codificador con pesos al azar cuyas posiciones se detienen en el turno que se diga."""
-    model = UniversalEncoder(32, 4, 128, max_steps=8, max_length=64, **options)
+    model = gathering(UniversalEncoder(32, 4, 128, max_steps=8, max_length=64, **options))
     rule, step, turns = model.computation, [0], torch.as_tensor(turns).flatten()
 
     def probability(u):
@@ -407,9 +419,8 @@ def test_autocast_and_half_precision_keep_the_sum():
     model = make_encoder(6).float()
     x = torch.randn(2, 8, D)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        for gather_below in (NEVER, ALWAYS):
-            model.computation.gather_below = gather_below
-            found = model(x)
+        for gather_below in (None, NEVER, ALWAYS):
+            found = way(model, gather_below)(x)
             assert found.remainders.dtype == torch.float32
             assert found.states.dtype == torch.float32 and found.states.isfinite().all()
     half = model.bfloat16()(x.bfloat16())
@@ -421,8 +432,10 @@ def test_autocast_and_half_precision_keep_the_sum():
 
 def test_fixed_steps():
     layer, spy = FixedComputation(3), Spy([[9, 9]])
-    visible = torch.tensor([[True, False]])
-    found = layer(torch.zeros(1, 2, 1), spy, visible=visible)
+    d = layer.start(torch.zeros(1, 2, 1), torch.tensor([[[True, False]]]))
+    for n in (1, 2, 3):
+        d = layer(d, *spy(d.states, n, None))
+    found = d.output()
     assert found.n_updates.tolist() == [[3, 0]] and found.ponder_cost.tolist() == [[3.0, 0.0]]
     assert found.states.squeeze(-1).tolist() == [[3.0, 0.0]] and len(spy.asked) == 3
 
@@ -441,7 +454,7 @@ def test_sizes_and_masks_are_checked(as_user):
         AdaptiveComputation(D, 0)
     layer = AdaptiveComputation(D, 2)
     with pytest.raises(ValueError, match="x: se esperaba un ancho de 8"):
-        layer(torch.zeros(1, 2, 3), None)
-    for visible in (torch.ones(1, 3, dtype=torch.bool), torch.ones(1, 2)):
-        with pytest.raises(ValueError, match="visible: se esperaba una máscara booleana"):
-            layer(torch.zeros(1, 2, D), None, visible=visible)
+        layer.start(torch.zeros(1, 2, 3))
+    for mask in (torch.ones(1, 1, 3, dtype=torch.bool), torch.ones(1, 1, 2)):
+        with pytest.raises(ValueError, match="mask: se esperaba una máscara booleana"):
+            layer.start(torch.zeros(1, 2, D), mask)

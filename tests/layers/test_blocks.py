@@ -6,9 +6,11 @@ from torch import nn
 from torch.testing import assert_close
 
 from course_lib.layers.blocks import Decoder, DecoderBlock, Encoder, EncoderBlock
+from course_lib.layers.dot_product_attention import DotProductAttention
 from course_lib.layers.encoder_decoder import EncoderDecoder
 from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.layers.normalization import NORMS, PLACEMENTS
+from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 SIZES = (8, 2, 12)
@@ -56,7 +58,7 @@ def test_padding_changes_nothing(placement, seed, real, extra):
     model = EncoderDecoder(encoder(placement=placement), decoder(placement=placement))
     padded = torch.cat([x, junk], 1)
     assert_close(model.encoder(padded, mask=visible)[:, :real], model.encoder(x), **EXACT)
-    output = model(padded, y, source_mask=visible, memory_mask=visible)
+    output = model(padded, y, source_mask=visible, cross_mask=visible)
     assert_close(output, model(x, y), **EXACT)
 
 
@@ -87,15 +89,14 @@ def test_the_decoder_reads_every_position_of_the_source():
 
 
 @every_placement
-@pytest.mark.parametrize("need_weights", [False, True])
-def test_rows_that_see_nothing_give_no_nan(placement, need_weights):
+def test_rows_that_see_nothing_give_no_nan(placement):
     x, y = normal(2, 4).requires_grad_(), normal(2, 3).requires_grad_()
     hidden = torch.tensor([[[True] * 4], [[False] * 4]])  # el segundo origen es todo relleno
     model = EncoderDecoder(encoder(placement=placement), decoder(placement=placement))
-    output = model(x, y, source_mask=hidden, memory_mask=hidden, need_weights=need_weights)
-    output = output[0] if need_weights else output
+    with attention_maps(model) as A:
+        output = model(x, y, source_mask=hidden, cross_mask=hidden)
     output.square().sum().backward()
-    for X in (output, x.grad, y.grad, *(p.grad for p in model.parameters())):
+    for X in (output, *A, x.grad, y.grad, *(p.grad for p in model.parameters())):
         assert X.isfinite().all()
 
 
@@ -103,18 +104,20 @@ def test_rows_that_see_nothing_give_no_nan(placement, need_weights):
 def test_weights_come_by_layer_and_asking_for_them_changes_nothing(placement):
     model = EncoderDecoder(encoder(placement=placement), decoder(placement=placement))
     x, y, visible = normal(2, 4), normal(2, 3), torch.tensor([True, True, True, False])[None, None]
-    masks = {"source_mask": visible, "memory_mask": visible}
-    output, weights = model(x, y, **masks, need_weights=True)
+    masks = {"source_mask": visible, "cross_mask": visible}
+    with attention_maps(model) as A:
+        output = model(x, y, **masks)
+    weights = {"encoder": A[:LAYERS], "decoder": A[LAYERS::2], "cross": A[LAYERS + 1 :: 2]}
     assert_close(output, model(x, y, **masks), **EXACT)
     shapes = {"encoder": (2, 2, 4, 4), "decoder": (2, 2, 3, 3), "cross": (2, 2, 3, 4)}
     for name, shape in shapes.items():
-        layers = getattr(weights, name)
+        layers = weights[name]
         assert [A.shape for A in layers] == [shape] * LAYERS, name
         for A in layers:
             assert_close(A.sum(-1), torch.ones_like(A[..., 0]))
         assert not torch.allclose(layers[0], layers[1])
-    assert all((A[..., 3] == 0).all() for A in (*weights.encoder, *weights.cross))
-    assert all((A.triu(1) == 0).all() for A in weights.decoder)
+    assert all((A[..., 3] == 0).all() for A in (*weights["encoder"], *weights["cross"]))
+    assert all((A.triu(1) == 0).all() for A in weights["decoder"])
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -122,12 +125,10 @@ def test_weights_come_by_layer_and_asking_for_them_changes_nothing(placement):
 def test_steps_equal_the_whole_pass(placement, norm):
     stack, y, h = decoder(placement=placement, norm=norm), normal(2, 7), normal(2, 4)
     visible = torch.tensor([True, True, True, False])[None, None].expand(2, 1, 4)
-    memories = [block.cross_attention.keys_values(h) for block in stack.blocks]
-    caches, outputs = [KeyValueCache()] * LAYERS, []
-    for chunk in y.split([2, 1, 3, 1], 1):
-        output, caches = stack.step(chunk, caches, memories, memory_mask=visible)
-        outputs.append(output)
-    assert_close(torch.cat(outputs, 1), stack(y, h, memory_mask=visible), **EXACT)
+    caches = [KeyValueCache() for _ in stack.blocks]
+    seen = {"cross_mask": visible, "caches": caches}
+    outputs = [stack(chunk, h, **seen) for chunk in y.split([2, 1, 3, 1], 1)]
+    assert_close(torch.cat(outputs, 1), stack(y, h, cross_mask=visible), **EXACT)
 
 
 @pytest.mark.parametrize("Stack", [Encoder, Decoder])
@@ -149,29 +150,8 @@ def test_options_reach_every_part(Block):
     block = Block(*SIZES, dropout=0.1, inner_dropout=0.2, activation="gelu", norm="rms", bias=False)
     assert not [name for name, _ in block.named_parameters() if "bias" in name]
     assert {m.p for m in block.modules() if isinstance(m, nn.Dropout)} == {0.1, 0.2}
-    assert {m.dropout for m in block.modules() if hasattr(m, "num_heads")} == {0.2}
+    assert {m.dropout for m in block.modules() if isinstance(m, DotProductAttention)} == {0.2}
     assert block.feed_forward.activation == "gelu"
-
-
-@pytest.mark.parametrize("placement", PLACEMENTS)
-def test_some_positions_alone_give_what_they_give_together(placement):
-    """La atención viene de fuera; lo demás del bloque trata cada posición por su cuenta."""
-    block = randomised(EncoderBlock(*SIZES, placement=placement))
-    x, some = normal(1, 5), [0, 3]
-    whole = block(x)
-    ready = x if placement == "post" else block.residual_attention.norm(x)
-    found = block.with_attention(x[0, some], lambda q: block.attention(q[None], ready)[0])
-    torch.testing.assert_close(found, whole[0, some])
-    both = randomised(DecoderBlock(*SIZES, placement=placement))
-    h = normal(1, 4)
-    whole = both(x, h, causal=False)
-    ready = x if placement == "post" else both.residual_self.norm(x)
-    found = both.with_attention(
-        x[0, some],
-        lambda q: both.self_attention(q[None], ready)[0],
-        lambda q: both.cross_attention(q[None], h)[0],
-    )
-    torch.testing.assert_close(found, whole[0, some])
 
 
 def test_blocks_do_not_share_parameters():
@@ -183,7 +163,8 @@ def test_blocks_do_not_share_parameters():
 def test_no_tensor_stays_on_the_modules_after_a_pass():
     model = EncoderDecoder(encoder(), decoder())
     before = [set(vars(m)) for m in model.modules()]
-    model(normal(1, 3), normal(1, 2), need_weights=True)
+    with attention_maps(model):
+        model(normal(1, 3), normal(1, 2))
     assert [set(vars(m)) for m in model.modules()] == before
 
 

@@ -7,6 +7,7 @@ from torch.testing import assert_close
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.primitives.attention import attention
 from course_lib.primitives.masks import causal_mask, padding_mask
+from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
@@ -26,10 +27,12 @@ def test_each_head_is_one_attention_over_its_own_slice(seed, num_heads, d_k, t):
     assert_close(layer(X), expected, **EXACT)
 
 
-def test_weights_are_returned_per_head_and_explain_the_output():
+def test_weights_are_noted_per_head_and_explain_the_output():
     layer = MultiHeadAttention(6, 2).double()
     X = torch.randn(3, 4, 6, dtype=torch.float64)
-    H, A = layer(X, need_weights=True)
+    with attention_maps(layer) as maps:
+        H = layer(X)
+    (A,) = maps
     assert A.shape == (3, 2, 4, 4)
     assert_close(A.sum(-1), torch.ones(3, 2, 4, dtype=torch.float64))
     V = layer.split_heads(layer.project(X, X, X)[2])
@@ -52,18 +55,14 @@ def test_split_and_merge_are_inverse_and_heads_take_consecutive_columns():
     assert_close(layer.merge_heads(heads), X)
 
 
-@pytest.mark.parametrize("need_weights", [False, True])
-def test_masks_of_every_rank(need_weights):
+def test_masks_of_every_rank():
     layer = MultiHeadAttention(4, 2).double()
     X = torch.randn(2, 3, 4, dtype=torch.float64)
     causal = causal_mask(3)
     outputs = [
-        layer(X, mask=mask, need_weights=need_weights)
-        for mask in (causal, causal.expand(2, 3, 3), causal.expand(2, 2, 3, 3))
+        layer(X, mask=mask) for mask in (causal, causal.expand(2, 3, 3), causal.expand(2, 2, 3, 3))
     ]
-    outputs.append(layer(X, causal=True, need_weights=need_weights))
-    if need_weights:
-        outputs = [H for H, _ in outputs]
+    outputs.append(layer(X, causal=True))
     for H in outputs[1:]:
         assert_close(H, outputs[0], **EXACT)
 
@@ -95,7 +94,8 @@ def test_dropout_only_while_training():
 def test_no_tensor_stays_on_the_layer_after_the_forward():
     layer = MultiHeadAttention(4, 2)
     before = set(vars(layer))
-    layer(torch.randn(1, 3, 4), need_weights=True)
+    with attention_maps(layer):
+        layer(torch.randn(1, 3, 4))
     assert set(vars(layer)) == before
 
 

@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
+from course_lib.fast.reserved_cache import ReservedCache
 from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.layers.multi_query_attention import MultiQueryAttention
+from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 groups = pytest.mark.parametrize("num_kv_heads", [1, 2, 4])
@@ -63,12 +65,12 @@ def by_hand(layer, X, layout):
 def test_it_is_its_equation(num_kv_heads, layout):
     layer, X = make(num_kv_heads, layout=layout), X_of()
     expected, weights = by_hand(layer, X, layout)
-    H, cache = layer(X)
-    assert_close(H, expected, **EXACT)
+    cache = KeyValueCache()
+    assert_close(layer(X, cache), expected, **EXACT)
     assert cache.K.shape == (2, num_kv_heads, 5, 6), "la caché guarda solo las cabezas de claves"
-    H, _, A = layer(X, need_weights=True)
-    assert_close(H, expected, **EXACT)
-    assert_close(A, weights, **EXACT)
+    with attention_maps(layer) as A:
+        layer(X)
+    assert_close(A[0], weights, **EXACT)
 
 
 @torch.no_grad()
@@ -77,7 +79,7 @@ def test_with_as_many_pairs_as_heads_it_is_multi_head_attention():
     theirs = MultiHeadAttention(12, 4)
     ours.load_state_dict(theirs.state_dict())
     X = torch.randn(3, 7, 12)
-    assert_close(ours(X)[0], theirs(X, causal=True))
+    assert_close(ours(X), theirs(X, causal=True))
 
 
 @groups
@@ -85,14 +87,11 @@ def test_with_as_many_pairs_as_heads_it_is_multi_head_attention():
 @given(cuts=st.lists(st.integers(1, 5), min_size=1, max_size=5), reserve=st.booleans())
 def test_any_chunking_gives_the_same(num_kv_heads, cuts, reserve):
     layer, X = make(num_kv_heads), X_of(t=sum(cuts))
-    whole, _ = layer(X)
+    whole = layer(X)
     for grad in (torch.enable_grad, torch.no_grad):
-        cache = KeyValueCache.reserved(X, 2, num_kv_heads, 8, 6) if reserve else None
-        found = []
+        cache = ReservedCache() if reserve else KeyValueCache()
         with grad():
-            for chunk in X.split(cuts, 1):
-                H, cache = layer(chunk, cache)
-                found.append(H)
+            found = [layer(chunk, cache) for chunk in X.split(cuts, 1)]
         assert_close(torch.cat(found, 1), whole, **EXACT)
 
 
@@ -103,11 +102,8 @@ def test_gradients_flow_through_the_cache(num_kv_heads):
     def gradients(H):
         return torch.autograd.grad(H.square().sum(), (X, *layer.parameters()))
 
-    whole = gradients(layer(X)[0])
-    cache, found = None, []
-    for chunk in X.split([2, 1, 2], 1):
-        H, cache = layer(chunk, cache)
-        found.append(H)
+    whole, cache = gradients(layer(X)), KeyValueCache()
+    found = [layer(chunk, cache) for chunk in X.split([2, 1, 2], 1)]
     for mine, theirs in zip(gradients(torch.cat(found, 1)), whole, strict=True):
         assert_close(mine, theirs, **EXACT)
 
@@ -119,25 +115,26 @@ def test_the_mask_hides_the_padding_of_each_row(num_kv_heads, t):
     layer, X = make(num_kv_heads, layout=None), X_of(t=4 + t)
     visible = torch.ones(2, 1, 1, 4 + t, dtype=torch.bool)
     visible[1, ..., :3] = False
-    _, cache = layer(X[:, :4], mask=visible[..., :4])
-    H, _ = layer(X[:, 4:], cache, mask=visible)
-    assert_close(H[:1], layer(X[:1])[0][:, 4:], **EXACT)
-    assert_close(H[1:], layer(X[1:, 3:])[0][:, 1:], **EXACT)
+    cache = KeyValueCache()
+    layer(X[:, :4], cache, mask=visible[..., :4])
+    H = layer(X[:, 4:], cache, mask=visible)
+    assert_close(H[:1], layer(X[:1])[:, 4:], **EXACT)
+    assert_close(H[1:], layer(X[1:, 3:])[:, 1:], **EXACT)
 
 
 @pytest.mark.parametrize("t", [5, 1], ids=["varias posiciones", "una"])
 def test_dropout_only_while_training(t):
     layer, X = make(dropout=0.5), X_of(t=t)
-    assert not torch.equal(layer(X)[0], layer(X)[0])
+    assert not torch.equal(layer(X), layer(X))
     layer.eval()
-    assert torch.equal(layer(X)[0], layer(X)[0])
+    assert torch.equal(layer(X), layer(X))
 
 
 def test_turns_in_half_precision_are_not_rounded_and_the_output_is_half():
     layer, X = make().bfloat16(), X_of().bfloat16()
     cosines, sines = layer.rotation(torch.tensor([2047]), X)
     assert cosines.dtype == sines.dtype == torch.float32, "el giro se redondearía dos veces"
-    assert layer(X)[0].dtype == torch.bfloat16
+    assert layer(X).dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
+from course_lib.fast.keys_values import keys_values
 from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.layers.relative_attention import RelativeAttention
 from course_lib.primitives.masks import causal_mask
+from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 SIZES = {"t": st.integers(1, 7), "memory": st.integers(0, 7)}
@@ -66,11 +68,11 @@ def slow_weights(attention, x, seen):
 def test_the_four_terms_pair_by_pair(t, memory, clamp, global_terms):
     attention = layer(clamp_length=clamp, global_terms=global_terms)
     x, seen = inputs(t, memory)
-    H, A = attention(x, seen, need_weights=True)
+    H, A = with_weights(attention, x, seen)
     assert_close(A, slow_weights(attention, x, seen), **EXACT)
-    V = attention.keys_values(seen)[1]
+    V = keys_values(attention, seen)[1]
     assert_close(H, attention.W_h(attention.merge_heads(A @ V)), **EXACT)
-    assert_close(attention(x, seen), H, **EXACT, msg="el núcleo fundido no da lo mismo")
+    assert_close(attention(x, seen), H, **EXACT, msg="el núcleo fusionado no da lo mismo")
 
 
 @pytest.mark.parametrize("term", ["u", "v", "W_r"])
@@ -100,7 +102,7 @@ def test_the_future_is_never_seen(t, memory):
     """Por encima de la diagonal el desplazamiento deja basura: nada de ella llega a la salida."""
     attention = layer()
     x, seen = inputs(t, memory)
-    _, A = attention(x, seen, need_weights=True)
+    _, A = with_weights(attention, x, seen)
     assert (A[..., ~causal_mask(t, memory + t)] == 0).all()
     changed = seen.clone()
     changed[:, -1] = torch.randn(2, 12, dtype=torch.float64)
@@ -124,11 +126,17 @@ def test_a_mask_is_added_to_the_future():
     x, seen = inputs(4, 3)
     mask = torch.rand(2, 4, 7) > 0.5
     mask[0, 2] = False
-    H, A = attention(x, seen, mask=mask, need_weights=True)
+    H, A = with_weights(attention, x, seen, mask=mask)
     visible = (mask & causal_mask(4, 7))[:, None].expand_as(A)
     assert (A[~visible] == 0).all()
     assert (A[0, :, 2] == 0).all(), "la consulta que no ve nada da ceros"
     assert_close(attention(x, seen, mask=mask), H, **EXACT)
+
+
+def with_weights(attention, *inputs, **seen):
+    with attention_maps(attention) as A:
+        H = attention(*inputs, **seen)
+    return H, A[0]
 
 
 def test_same_gradients_with_and_without_the_fused_kernel():
@@ -137,7 +145,8 @@ def test_same_gradients_with_and_without_the_fused_kernel():
     loss = torch.randn(2, 4, 12, dtype=torch.float64)
     parameters = list(attention.parameters())
     fused = torch.autograd.grad((attention(x, seen) * loss).sum(), parameters)
-    H, _ = attention(x, seen, need_weights=True)
+    _, A = with_weights(attention, x, seen)
+    H = attention.W_h(attention.merge_heads(A @ keys_values(attention, seen)[1]))
     written_out = torch.autograd.grad((H * loss).sum(), parameters)
     assert_close(fused, written_out, **EXACT)
 
@@ -155,13 +164,10 @@ def test_the_gradient_is_the_numerical_one():
 
 @given(chunks=st.lists(st.integers(1, 5), min_size=1, max_size=5))
 @torch.no_grad()
-def test_step_by_step_with_cached_keys_and_projected_distances(chunks):
-    attention, t = layer(), sum(chunks)
-    x, _ = inputs(t, 0)
-    cache, R, outputs = KeyValueCache(), attention.distances(t + 3), []
-    for piece in x.split(chunks, dim=1):
-        H, cache = attention.step(piece, cache, R=R)
-        outputs.append(H)
+def test_step_by_step_with_cached_keys(chunks):
+    attention, cache = layer(), KeyValueCache()
+    x, _ = inputs(sum(chunks), 0)
+    outputs = [attention(piece, cache=cache) for piece in x.split(chunks, dim=1)]
     assert_close(torch.cat(outputs, dim=1), attention(x), **EXACT)
 
 

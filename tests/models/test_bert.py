@@ -1,4 +1,5 @@
 from dataclasses import FrozenInstanceError, replace
+from functools import partial
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
+from course_lib import fast
 from course_lib.models.bert import (
     Bert,
     BertConfig,
@@ -19,6 +21,7 @@ from course_lib.models.bert import (
     SpanOutput,
     best_spans,
 )
+from course_lib.recording import attention_maps
 
 VOCAB = 23
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
@@ -138,15 +141,22 @@ def test_order_and_segment_matter():
     assert_close(model(same).states[0], states, msg="sin segment_ids, todos son del segmento 0")
 
 
-@pytest.mark.parametrize("unpad", [True, False, None])
+faster = {
+    "plain": lambda model: model,
+    "unpadded": fast.unpadded,
+    "always": partial(fast.unpadded, group_cost=0),
+}
+
+
+@pytest.mark.parametrize("way", faster)
 @settings(max_examples=10)
 @given(
     lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4),
     extra=st.integers(1, 5),
     seed=st.integers(0, 1000),
 )
-def test_neither_padding_nor_the_company_changes_a_sequence(unpad, lengths, extra, seed):
-    model, (ids, segments) = build(unpad=unpad, seed=seed), batch(lengths, extra, seed)
+def test_neither_padding_nor_the_company_changes_a_sequence(way, lengths, extra, seed):
+    model, (ids, segments) = faster[way](build(seed=seed)), batch(lengths, extra, seed)
     states, pooled, *_ = model(ids, segments)
     for i, length in enumerate(lengths):
         alone = model(ids[i : i + 1, :length], segments[i : i + 1, :length])
@@ -165,13 +175,14 @@ def test_without_padding_the_same_states_and_gradients(visible, seed):
     ids, segments = batch([6] * len(visible), seed=seed)
     weight = torch.randn(*visible.shape, 8, dtype=torch.float64) * visible[..., None]
     results = []
-    for unpad in (False, True):
-        model = build(seed=seed, unpad=unpad)
-        output = model(ids, segments, visible=visible, need_hidden=True)
+    for way in faster.values():
+        model = build(seed=seed)
+        output = way(model)(ids, segments, mask=visible[:, None], need_hidden=True)
         sum((H * weight).sum() for H in output.hidden[1:]).backward()
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
         results.append([*(H[visible] for H in output.hidden), *gradients])
-    for dense, packed in zip(*results, strict=True):
+    dense, *others = results
+    for packed in others:
         assert_close(packed, dense, **EXACT)
 
 
@@ -179,39 +190,40 @@ def test_unpadding_happens_when_there_is_enough_padding():
     """Se ve en el relleno: sin él, sus estados son ceros."""
     ids, _ = batch([64, 8, 8, 8])
     wide = {"d_model": 128, "max_length": 64, "num_layers": 1}
-    for unpad, zeros in ((None, True), (False, False), (True, True)):
-        states = build(**wide, unpad=unpad)(ids).states
+    for way, zeros in (("plain", False), ("unpadded", True), ("always", True)):
+        states = faster[way](build(**wide))(ids).states
         assert (states[1, 8:].count_nonzero() == 0) == zeros
-    tiny_states = build(max_length=64)(ids).states
+    tiny_states = fast.unpadded(build(max_length=64))(ids).states
     assert tiny_states[1, 8:].count_nonzero(), "en un modelo tan pequeño no compensa"
 
 
-def test_visible_rules_over_the_padding_id():
+def test_the_mask_rules_over_the_padding_id():
     model, (ids, segments) = build(), batch([5, 5])
     visible = torch.tensor([[True] * 3 + [False] * 2, [True] * 5])
-    shown = model(ids, segments, visible=visible).states
+    shown = model(ids, segments, mask=visible[:, None]).states
     assert_close(shown[0, :3], model(ids[:1, :3], segments[:1, :3]).states[0], **EXACT)
     padding = ids.clone()
     padding[1, 2] = 0
-    everything = torch.ones(2, 5, dtype=torch.bool)
+    everything = torch.ones(2, 1, 5, dtype=torch.bool)
     assert not torch.allclose(
-        model(padding, segments, visible=everything).states[1, 0],
+        model(padding, segments, mask=everything).states[1, 0],
         model(padding, segments).states[1, 0],
-    ), "con visible, un token que vale pad_id se lee"
+    ), "con mask, un token que vale pad_id se lee"
 
 
 def test_hidden_states_and_weights_on_request():
     model, (ids, segments) = build(), batch([7, 3])
     plain = model(ids, segments)
-    assert plain.hidden is None and plain.weights is None
-    full = model(ids, segments, need_hidden=True, need_weights=True)
+    assert plain.hidden is None
+    with attention_maps(model) as weights:
+        full = model(ids, segments, need_hidden=True)
     real = ids != 0
     assert_close(full.states[real], plain.states[real], **EXACT)
     assert_close(full.hidden[-1], full.states)
     assert_close(full.hidden[0], model.embedding(ids, segments))
-    assert len(full.hidden) == 3 and len(full.weights) == 2
+    assert len(full.hidden) == 3 and len(weights) == 2
     for block, before, after, A in zip(
-        model.blocks, full.hidden, full.hidden[1:], full.weights, strict=False
+        model.blocks, full.hidden, full.hidden[1:], weights, strict=False
     ):
         assert_close(block(before, mask=real[:, None]), after)
         assert A.shape == (2, 2, 7, 7)
@@ -231,7 +243,7 @@ def test_dropout_falls_where_bert_has_it():
     config = tiny(attention_dropout=0.5)
     model, (ids, segments) = Bert(config).train(), batch([7])
     for block in model.blocks:
-        assert block.attention.dropout == 0.5
+        assert block.attention.mix.dropout == 0.5
         assert block.feed_forward.dropout.p == 0.0
         assert block.residual_attention.dropout.p == block.residual_feed_forward.dropout.p == 0.0
     first, second = (model(ids, segments).states for _ in range(2))
@@ -311,7 +323,7 @@ def test_each_choice_is_read_on_its_own():
     one_by_one = [model(*(X[i : i + 1, None] for X in (ids, segments))) for i in range(6)]
     assert_close(scores.flatten(), torch.stack(one_by_one).flatten(), **EXACT)
     shown = torch.arange(6) < torch.tensor([5, 4, 3, 3, 2, 1])[:, None]
-    hidden = model(ids.view(2, 3, 6), segments.view(2, 3, 6), visible=shown.view(2, 3, 6))
+    hidden = model(ids.view(2, 3, 6), segments.view(2, 3, 6), mask=shown.view(2, 3, 1, 6))
     fewer = ids.masked_fill(~shown, 0).view(2, 3, 6)
     assert_close(hidden, model(fewer, segments.view(2, 3, 6)), **EXACT)
     assert not torch.allclose(hidden, scores)
@@ -428,10 +440,10 @@ def test_a_bad_batch_is_explained(as_user, arguments, message):
 
 def test_bad_masks_choices_and_sources_are_explained(as_user):
     ids, _ = batch([5, 3])
-    with pytest.raises(ValueError, match=r"visible: .*\(2, 5\).*torch.int64.*visible.bool"):
-        build()(ids, visible=(ids != 0).long())
-    with pytest.raises(ValueError, match=r"visible: .*\(2, 5\).*\(2, 4\)"):
-        build()(ids, visible=(ids != 0)[:, :4])
+    with pytest.raises(ValueError, match=r"mask: .*\(2, 1, 5\).*torch.int64.*mask.bool"):
+        build()(ids, mask=(ids != 0)[:, None].long())
+    with pytest.raises(ValueError, match=r"mask: .*\(2, 1, 5\).*\(2, 5\)"):
+        build()(ids, mask=ids != 0)
     with pytest.raises(ValueError, match=r"\[batch, choices, t\].*torch.stack"):
         build(BertForMultipleChoice)(ids)
     with pytest.raises(ValueError, match=r"positions: .*\(2, 5\).*\(2, 1\) de tipo torch.int64"):

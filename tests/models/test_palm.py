@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
+from course_lib import fast
 from course_lib.decoding import left_pad
 from course_lib.models.palm import PaLM, PaLMConfig
+from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 CONFIG = PaLMConfig(vocab_size=20, d_model=16, num_heads=4, num_layers=2, d_ff=24, max_length=64)
@@ -114,7 +116,7 @@ def test_the_token_table_learns_from_both_ends():
 def test_any_chunking_gives_the_same_logits(variant, cuts, reserve):
     palm, token_ids = model(**VARIANTS[variant]), tokens(sum(cuts))
     whole, _ = palm(token_ids)
-    cache = palm.empty_cache(2, capacity=7) if reserve else None
+    cache = fast.reserve(palm, 2, 7) if reserve else None
     found = []
     for chunk in token_ids.split(cuts, 1):
         logits, cache = palm(chunk, cache)
@@ -132,7 +134,7 @@ def test_each_row_gives_what_it_would_alone(variant, lengths, more):
     prompts = [tokens(n, 1)[0] for n in lengths]
     token_ids, padding = left_pad([p.tolist() for p in prompts])
     continuation = tokens(more, len(lengths))
-    first, cache = palm(token_ids, palm.empty_cache(len(lengths), padding=padding))
+    first, cache = palm(token_ids, palm.start(padding))
     found = [first]
     for token in continuation.split(1, 1):
         logits, cache = palm(token, cache)
@@ -147,7 +149,7 @@ def test_each_row_gives_what_it_would_alone(variant, lengths, more):
 def test_a_cache_may_be_continued_twice_and_its_rows_chosen():
     palm, token_ids = model(), tokens(6, 3)
     padding = torch.tensor([0, 2, 1])
-    start = palm.empty_cache(3, padding=padding)
+    start = palm.start(padding)
     whole, _ = palm(token_ids, start)
     _, cache = palm(token_ids[:, :4], start)
     palm(tokens(2, 3), cache)
@@ -160,7 +162,7 @@ def test_a_cache_may_be_continued_twice_and_its_rows_chosen():
 @torch.no_grad()
 def test_the_reserved_memory_is_not_moved():
     palm = model()
-    cache = palm.empty_cache(2, capacity=9)
+    cache = fast.reserve(palm, 2, 9)
     places = [layer.storage.tensor.data_ptr() for layer in cache.layers]
     for token in tokens(9).split(1, 1):
         _, cache = palm(token, cache)
@@ -170,7 +172,7 @@ def test_the_reserved_memory_is_not_moved():
 @pytest.mark.parametrize(("num_kv_heads", "times"), [(1, 1), (4, 4)])
 def test_multi_query_saves_cache_and_parameters(num_kv_heads, times):
     palm = model(num_kv_heads=num_kv_heads)
-    cache = palm.empty_cache(3, capacity=5)
+    cache = fast.reserve(palm, 3, 5)
     assert sum(layer.storage.tensor.numel() for layer in cache.layers) == 2 * 2 * 3 * times * 5 * 4
     keys = 2 * 2 * 16 * 4 * times
     rest = palm.num_parameters(norm_scales=False) - keys
@@ -204,7 +206,8 @@ def test_rotary_positions_tell_order():
 @torch.no_grad()
 def test_weights_come_out_by_block(variant):
     palm, token_ids = model(**VARIANTS[variant]), tokens(5)
-    logits, cache, weights = palm(token_ids, need_weights=True)
+    with attention_maps(palm) as weights:
+        logits, cache = palm(token_ids)
     assert_close(logits, palm(token_ids)[0], **EXACT)
     assert [A.shape for A in weights] == [(2, 4, 5, 5)] * 2 and cache.length == 5
 
@@ -220,7 +223,7 @@ def test_a_step_scores_only_what_comes_next():
 def test_the_dropout_of_the_configuration_reaches_every_place():
     palm = model(dropout=0.25)
     block = palm.blocks[1]
-    assert palm.embedding.dropout.p == block.dropout.p == block.attention.dropout == 0.25
+    assert palm.embedding.dropout.p == block.dropout.p == block.attention.mix.dropout == 0.25
 
 
 # Lo que no sirve
@@ -255,7 +258,7 @@ def test_bad_inputs_are_explained(as_user):
     with pytest.raises(ValueError, match="select"):
         palm(tokens(1, 3), palm(tokens(4))[1])
     with pytest.raises(ValueError, match="las 2 filas de cache"):
-        palm(tokens(3, 1), palm.empty_cache(2, padding=torch.tensor([0, 1])))
+        palm(tokens(3, 1), palm.start(torch.tensor([0, 1])))
     with pytest.raises(ValueError, match="lote de una"):
         palm(torch.tensor([1, 2]))
 
@@ -263,22 +266,21 @@ def test_bad_inputs_are_explained(as_user):
 @pytest.mark.parametrize(
     "padding",
     [
-        torch.tensor([0]),
         torch.tensor([0, -1]),
         torch.tensor([0.0, 1.0]),
         torch.tensor([[True, True], [False, True]]),
     ],
-    ids=["otro lote", "negativo", "reales", "máscara"],
+    ids=["negativo", "reales", "máscara"],
 )
 def test_padding_counts_columns(as_user, padding):
-    with pytest.raises(ValueError, match=r"padding: .*las 2 filas.*llegó la forma"):
-        model().empty_cache(2, padding=padding)
+    with pytest.raises(ValueError, match=r"padding: .*delante cada fila.*llegó la forma"):
+        model().start(padding)
 
 
-@pytest.mark.parametrize(("sizes", "name"), [((0,), "batch"), ((1, 0), "capacity")])
+@pytest.mark.parametrize(("sizes", "name"), [((0, 1), "batch"), ((1, 0), "capacity")])
 def test_a_cache_needs_a_row_and_a_column(as_user, sizes, name):
     with pytest.raises(ValueError, match=f"{name}: .*positivo y llegó 0"):
-        model().empty_cache(*sizes)
+        fast.reserve(model(), *sizes)
 
 
 def test_training_lowers_the_loss_and_learns_every_matrix():
@@ -300,7 +302,7 @@ def test_training_lowers_the_loss_and_learns_every_matrix():
 def test_storing_by_columns_changes_no_logit(tied):
     palm, token_ids = model(tied=tied), tokens(5, batch=1)
     expected, _ = palm(token_ids)
-    assert palm.store_by_columns() is palm
+    assert fast.by_columns(palm) is palm
     assert not palm.blocks[0].attention.W_h.weight.is_contiguous(), "sigue guardada por filas"
     found, cache = palm.step(token_ids[:, :4])
     assert_close(palm.step(token_ids[:, 4:], cache)[0], expected[:, -1:], **EXACT)

@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from course_lib.models.seq2seq import ATTENTIONS, Seq2Seq, Seq2SeqConfig
 from course_lib.primitives.additive import additive_scores
+from course_lib.recording import attention_maps
 from course_lib.training.loop import train
 
 VOCAB = 11
@@ -48,14 +49,24 @@ def test_neither_padding_nor_the_company_changes_a_sentence(attention, lengths, 
         assert_close(together[i : i + 1], alone, **EXACT)
 
 
+def with_weights(model, source, target):
+    """Los logits y los pesos, `[batch, t_target, t_source]`, en una llamada o en una por paso."""
+    with attention_maps(model) as maps:
+        logits = model(source, target)
+    return logits, torch.cat(maps, dim=2)[:, 0]
+
+
 @with_attention
 def test_weights_are_a_distribution_over_the_words_and_zero_on_padding(attention):
     source = sentences([6, 2, 4], extra=2)
-    logits, A = build(attention)(source, torch.ones(3, 5, dtype=torch.long), need_weights=True)
+    logits, A = with_weights(build(attention), source, torch.ones(3, 5, dtype=torch.long))
     assert logits.shape == (3, 5, VOCAB + 2) and A.shape == (3, 5, 8)
     assert_close(A.sum(-1), torch.ones(3, 5).double())
     assert (A >= 0).all() and A[(source == 0)[:, None].expand_as(A)].count_nonzero() == 0
-    _, A = build(attention).greedy(source, 4, need_weights=True)
+    model = build(attention)
+    with attention_maps(model) as maps:
+        model.greedy(source, 4)
+    A = torch.cat(maps, dim=2)[:, 0]
     assert_close(A.sum(-1), torch.ones(A.shape[:2]).double())
 
 
@@ -85,7 +96,7 @@ def gru_step(weights, x, h):
 def test_additive_decoder_is_the_recurrence_of_the_article():
     model, source = build("additive"), sentences([5])
     target = torch.tensor([[1, 4, 5, 6]])
-    logits, A = model(source, target, need_weights=True)
+    logits, A = with_weights(model, source, target)
     d, (memory, _, state) = model.decoder, model.encoder(source)
     cell = (d.cell.weight_ih, d.cell.weight_hh, d.cell.bias_ih, d.cell.bias_hh)
     for step in range(4):
@@ -102,7 +113,7 @@ def test_additive_decoder_is_the_recurrence_of_the_article():
 def test_luong_decoder_is_the_recurrence_of_the_article(attention):
     model, source = build(attention), sentences([5])
     target = torch.tensor([[1, 4, 5, 6]])
-    logits, A = model(source, target, need_weights=True)
+    logits, A = with_weights(model, source, target)
     d, (memory, _, state) = model.decoder, model.encoder(source)
     W = torch.eye(8).double() if attention == "dot" else d.W
     cell = (d.gru.weight_ih_l0, d.gru.weight_hh_l0, d.gru.bias_ih_l0, d.gru.bias_hh_l0)
@@ -218,9 +229,7 @@ def test_bad_ids_are_explained(source, target, words):
 
 def test_weights_are_not_asked_of_a_model_without_attention():
     model, source = build(None), sentences([3])
-    with pytest.raises(ValueError, match="no tiene atención"):
-        model(source, source, need_weights=True)
-    with pytest.raises(ValueError, match="no tiene atención"):
-        model.greedy(source, 3, need_weights=True)
+    with pytest.raises(ValueError, match="alguna atención y llegó Seq2Seq"), attention_maps(model):
+        model(source, source)
     with pytest.raises(ValueError, match="max_length"):
         model.greedy(source, 0)

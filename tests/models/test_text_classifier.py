@@ -16,6 +16,7 @@ from course_lib.models.text_classifier import (
     classification_loss,
 )
 from course_lib.primitives.positions import sinusoidal_positions
+from course_lib.recording import attention_maps
 from course_lib.training.loop import train
 
 VOCAB = 13
@@ -202,7 +203,8 @@ def test_bad_texts_are_refused_in_spanish():
 
 def test_weights_and_states_come_with_the_logits():
     model, ids = build(), texts([4, 2], extra=1)
-    logits, weights = model(ids, need_weights=True)
+    with attention_maps(model) as weights:
+        logits = model(ids)
     assert_close(logits, model(ids), **EXACT)
     assert [tuple(A.shape) for A in weights] == [(2, 2, 5, 5)] * 2
     assert all(A[(ids == 0)[:, None, None].expand_as(A)].count_nonzero() == 0 for A in weights)

@@ -13,8 +13,10 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from course_lib import fast
 from course_lib.layers.normalization import PLACEMENTS
 from course_lib.models.transformer import Transformer, TransformerConfig
+from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 VOCAB, OTHER_VOCAB, PAD, START, END = 30, 40, 0, 1, 2
@@ -115,13 +117,13 @@ def test_an_empty_source_gives_no_nan():
 
 def test_weights_of_every_layer():
     model, source, target = make(), padded_sources(3, 5), sentences(3, 4)
-    logits, weights = model(source, target, need_weights=True)
-    assert_close(logits, model(source, target), **EXACT)
-    assert [A.shape for A in weights.encoder] == [(3, 2, 5, 5)] * 2
-    assert [A.shape for A in weights.decoder] == [(3, 2, 4, 4)] * 2
-    assert [A.shape for A in weights.cross] == [(3, 2, 4, 5)] * 2
-    hidden = (source == PAD)[:, None, None].expand_as(weights.cross[1])
-    assert (weights.cross[1][hidden] == 0).all()
+    with attention_maps(model) as A:
+        logits = model(source, target)
+    assert torch.equal(logits, model(source, target))
+    encoder, decoder = [(3, 2, 5, 5)] * 2, [(3, 2, 4, 4), (3, 2, 4, 5)] * 2
+    assert [tuple(each.shape) for each in A] == encoder + decoder
+    hidden = (source == PAD)[:, None, None].expand_as(A[-1])
+    assert (A[-1][hidden] == 0).all()
 
 
 # Generar con caché
@@ -140,22 +142,25 @@ def test_any_split_into_steps_gives_the_logits_of_the_whole_pass(
 ):
     torch.manual_seed(seed)
     model = make(placement=placement, norm=norm, positions=positions)
+    writer = fast.writer(model)
     source, target = padded_sources(3, 6), sentences(3, sum(chunks))
     with torch.no_grad():
-        state, logits = model.start(source), []
-        for chunk in target.split(chunks, 1):
-            new, state = model.step(chunk, state)
-            logits.append(new)
-        assert_close(torch.cat(logits, 1), model(source, target), **EXACT)
+        for each in (model, writer):
+            state, logits = each.start(source), []
+            for chunk in target.split(chunks, 1):
+                new, state = each.step(chunk, state)
+                logits.append(new)
+            assert_close(torch.cat(logits, 1), model(source, target), **EXACT)
     assert state.length == sum(chunks)
 
 
+@pytest.mark.parametrize("make_writer", [lambda model: model, fast.writer], ids=["plain", "fast"])
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**31), choices=st.lists(st.integers(0, 10**6), min_size=1, max_size=12))
-def test_any_tree_of_continuations_and_selections(seed, choices):
+def test_any_tree_of_continuations_and_selections(seed, choices, make_writer):
     """De cualquier estado ya visto se sigue, con filas elegidas o sin ellas, y nada se mezcla."""
     torch.manual_seed(seed)
-    model, source = make(), padded_sources(2, 4)
+    model, source = make_writer(make()), padded_sources(2, 4)
     with torch.no_grad():
         states = [(model.start(source), source, torch.zeros(2, 0, dtype=torch.long))]
         for choice in choices:
@@ -172,8 +177,9 @@ def test_any_tree_of_continuations_and_selections(seed, choices):
             states.append((state, source, target))
 
 
-def test_steps_give_the_gradients_of_the_whole_pass():
-    model, source, target = make(), padded_sources(2, 4), sentences(2, 5)
+@pytest.mark.parametrize("make_writer", [lambda model: model, fast.writer], ids=["plain", "fast"])
+def test_steps_give_the_gradients_of_the_whole_pass(make_writer):
+    model, source, target = make_writer(make()), padded_sources(2, 4), sentences(2, 5)
     weights = torch.randn(2, 5, OTHER_VOCAB, dtype=torch.float64)
     (model(source, target) * weights).sum().backward()
     expected = {name: p.grad.clone() for name, p in model.named_parameters()}
@@ -207,7 +213,7 @@ def written_by(work):
 
 
 def flops_of(work):
-    """Operaciones en coma flotante, también las de la atención (que el núcleo fundido no dice)."""
+    """Operaciones en coma flotante, también las de la atención (que el núcleo fusionado calla)."""
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         work()
     return counter.get_total_flops()
@@ -224,7 +230,7 @@ def step_after(model, *, source, written):
 @torch.no_grad()
 def test_a_step_costs_the_same_however_long_the_text_except_attention():
     """Por posición y bloque, los dos productos de la atención; nada más crece, ni se copia."""
-    model = make()
+    model = fast.writer(make())
     per_position = model.config.num_layers * 2 * 2 * model.config.d_model
     few, many = (flops_of(step_after(model, source=7, written=n)) for n in (50, 500))
     assert many - few == 450 * per_position
@@ -235,7 +241,7 @@ def test_a_step_costs_the_same_however_long_the_text_except_attention():
 @torch.no_grad()
 def test_the_source_is_projected_once():
     """Un paso no depende del largo del origen más que por los productos con sus claves."""
-    model = make()
+    model = fast.writer(make())
     per_position = model.config.num_layers * 2 * 2 * model.config.d_model
     short, long = (flops_of(step_after(model, source=t, written=1)) for t in (10, 100))
     assert long - short == 90 * per_position

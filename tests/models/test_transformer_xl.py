@@ -12,7 +12,9 @@ from torch import nn
 from torch.testing import assert_close
 
 from course_lib.decoding import beam, greedy
+from course_lib.fast.frozen_memory import frozen
 from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
+from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 CONFIG = TransformerXLConfig(
@@ -34,6 +36,7 @@ VARIANTS = {
     "u y v compartidos": {"tie_biases": True},
     "salida adaptativa": {"cutoffs": (5, 12), "div_val": 2},
 }
+both = pytest.mark.parametrize("as_read", [lambda xl: xl, frozen], ids=["plain", "fast"])
 CUTS = st.lists(st.integers(1, 9), min_size=1, max_size=6)
 
 
@@ -68,8 +71,8 @@ def test_segments_with_enough_memory_equal_one_pass(variant, cuts):
     xl, token_ids = model(**VARIANTS[variant]), tokens(sum(cuts))
     whole, _ = xl(token_ids)
     assert_close(by_segments(xl, token_ids, cuts)[0], whole, **EXACT)
-    frozen = by_segments(xl, token_ids, cuts, xl.frozen_memory())[0]
-    assert_close(frozen, whole, **EXACT, msg="la memoria congelada no da lo mismo")
+    found = by_segments(frozen(xl), token_ids, cuts)[0]
+    assert_close(found, whole, **EXACT, msg="la memoria congelada no da lo mismo")
 
 
 @pytest.mark.parametrize("same_length", [False, True])
@@ -78,10 +81,11 @@ def test_segments_with_enough_memory_equal_one_pass(variant, cuts):
 @torch.no_grad()
 def test_both_memories_agree_when_they_forget(cuts, limit, same_length):
     xl, token_ids = model(same_length=same_length), tokens(sum(cuts))
-    expected, memory = by_segments(xl, token_ids, cuts, xl.empty_memory(limit))
-    logits, frozen = by_segments(xl, token_ids, cuts, xl.frozen_memory(limit))
+    expected, memory = by_segments(xl, token_ids, cuts, xl.start(limit))
+    fast = frozen(xl)
+    logits, kept = by_segments(fast, token_ids, cuts, fast.start(limit))
     assert_close(logits, expected, **EXACT)
-    assert memory.length == frozen.length == min(limit, sum(cuts))
+    assert memory.length == kept.length == min(limit, sum(cuts))
 
 
 @settings(max_examples=12)
@@ -90,8 +94,8 @@ def test_both_memories_agree_when_they_forget(cuts, limit, same_length):
 def test_with_the_same_length_the_cuts_do_not_matter(cuts, limit):
     """Cada posición ve las `limit` últimas, ella incluida, esté donde esté en su segmento."""
     xl, token_ids = model(same_length=True), tokens(sum(cuts))
-    one_by_one, _ = by_segments(xl, token_ids, 1, xl.empty_memory(limit))
-    assert_close(by_segments(xl, token_ids, cuts, xl.empty_memory(limit))[0], one_by_one, **EXACT)
+    one_by_one, _ = by_segments(xl, token_ids, 1, xl.start(limit))
+    assert_close(by_segments(xl, token_ids, cuts, xl.start(limit))[0], one_by_one, **EXACT)
 
 
 @torch.no_grad()
@@ -116,14 +120,15 @@ def test_without_memory_nothing_passes():
     _, memory = xl(tokens(6))
     assert memory.length == 0
     assert_close(xl(token_ids, memory)[0], xl(token_ids)[0], **EXACT)
-    _, frozen = xl(tokens(6), xl.frozen_memory())
-    assert_close(xl(token_ids, frozen)[0], xl(token_ids)[0], **EXACT)
+    _, memory = frozen(xl)(tokens(6))
+    assert_close(frozen(xl)(token_ids, memory)[0], xl(token_ids)[0], **EXACT)
 
 
 def test_the_weights_of_attention():
     xl = model(memory_length=4)
     _, memory = xl(tokens(6))
-    _, _, weights = xl(tokens(3), memory, need_weights=True)
+    with attention_maps(xl) as weights:
+        xl(tokens(3), memory)
     assert [A.shape for A in weights] == [(2, 2, 3, 7)] * 3
     for A in weights:
         assert_close(A.sum(-1), torch.ones_like(A[..., 0]), **EXACT)
@@ -133,7 +138,8 @@ def test_the_weights_of_attention():
 def test_the_weights_with_the_same_length():
     xl, token_ids = model(memory_length=4, same_length=True), tokens(3)
     _, memory = xl(tokens(6))
-    logits, _, weights = xl(token_ids, memory, need_weights=True)
+    with attention_maps(xl) as weights:
+        logits, _ = xl(token_ids, memory)
     assert_close(logits, xl(token_ids, memory)[0], **EXACT)
     distance = torch.arange(4, 7)[:, None] - torch.arange(7)
     visible = (distance >= 0) & (distance < 4)
@@ -173,10 +179,8 @@ def loss(xl, token_ids, memory):
 
 def test_frozen_memory_with_gradients_is_refused(as_user):
     xl = model()
-    with pytest.raises(ValueError, match="frozen_memory: no transmite gradientes"):
-        xl(tokens(3), xl.frozen_memory())
-    with torch.no_grad(), pytest.raises(ValueError, match="need_weights"):
-        xl(tokens(3), xl.frozen_memory(), need_weights=True)
+    with pytest.raises(ValueError, match="frozen: no transmite gradientes"):
+        frozen(xl)(tokens(3))
 
 
 # Lo que la memoria congelada no repite
@@ -184,14 +188,14 @@ def test_frozen_memory_with_gradients_is_refused(as_user):
 
 @torch.no_grad()
 def test_frozen_memory_projects_each_position_and_distance_once(monkeypatch):
-    xl, projected, distances = model(memory_length=8), [], []
+    xl, projected, distances = frozen(model(memory_length=8)), [], []
     attention = xl.blocks[1].attention
     project, W_r = attention.project, attention.W_r.forward
     monkeypatch.setattr(
         attention, "project", lambda *X: (projected.append(X[1].shape[1]), project(*X))[1]
     )
     monkeypatch.setattr(attention.W_r, "forward", lambda r: (distances.append(len(r)), W_r(r))[1])
-    by_segments(xl, tokens(40), 4, xl.frozen_memory())
+    by_segments(xl, tokens(40), 4)
     assert projected == [4] * 10, "la memoria se proyecta otra vez"
     assert len(distances) <= 2, "las distancias se proyectan otra vez"
     assert max(distances) == 8 + 4 + 1, "se proyectan distancias que nadie verá"
@@ -200,8 +204,8 @@ def test_frozen_memory_projects_each_position_and_distance_once(monkeypatch):
 @torch.no_grad()
 def test_frozen_memory_stays_small():
     """La memoria reservada no crece con lo leído: se aprovecha el sitio de lo olvidado."""
-    xl = model(memory_length=8)
-    memory, sizes = xl.frozen_memory(), []
+    xl = frozen(model(memory_length=8))
+    memory, sizes = xl.start(), []
     for segment in tokens(400).split(4, dim=1):
         _, memory = xl(segment, memory)
         sizes.append(memory.caches[0].storage.tensor.shape[-2])
@@ -211,23 +215,23 @@ def test_frozen_memory_stays_small():
 # Estado
 
 
-@pytest.mark.parametrize("kind", ["empty_memory", "frozen_memory"])
+@both
 @torch.no_grad()
-def test_rows_of_the_memory_can_be_chosen_and_repeated(kind):
-    xl, rows = model(memory_length=5), torch.tensor([2, 0, 0])
+def test_rows_of_the_memory_can_be_chosen_and_repeated(as_read):
+    xl, rows = as_read(model(memory_length=5)), torch.tensor([2, 0, 0])
     past, token_ids = tokens(9, batch=3), tokens(4, batch=3)
-    _, memory = by_segments(xl, past, 3, getattr(xl, kind)())
-    _, expected = by_segments(xl, past[rows], 3, getattr(xl, kind)())
+    _, memory = by_segments(xl, past, 3)
+    _, expected = by_segments(xl, past[rows], 3)
     chosen = memory.select(rows)
     assert_close(xl(token_ids, chosen)[0], xl(token_ids, expected)[0], **EXACT)
-    assert getattr(xl, kind)().select(rows).length == 0
+    assert xl.start().select(rows).length == 0
 
 
-@pytest.mark.parametrize("kind", ["empty_memory", "frozen_memory"])
+@both
 @torch.no_grad()
-def test_a_memory_can_be_continued_twice(kind):
-    xl, past, token_ids = model(memory_length=6), tokens(5), tokens(4)
-    _, memory = xl(past, getattr(xl, kind)())
+def test_a_memory_can_be_continued_twice(as_read):
+    xl, past, token_ids = as_read(model(memory_length=6)), tokens(5), tokens(4)
+    _, memory = xl(past)
     first, _ = xl(token_ids, memory)
     xl(tokens(4), memory)
     assert_close(xl(token_ids, memory)[0], first, **EXACT)
@@ -238,20 +242,21 @@ def test_it_writes_the_same_with_either_memory():
     xl, prompt = model(memory_length=6), tokens(4)
     options = {"end_id": 0, "max_new_tokens": 9}
     expected = greedy(xl.step, prompt, **options)
-    written = greedy(xl.step, prompt, xl.frozen_memory(), **options)
+    written = greedy(frozen(xl).step, prompt, **options)
     assert torch.equal(written.token_ids, expected.token_ids)
-    plain, frozen = (
-        beam(xl.step, prompt, state, beam_size=3, **options) for state in (None, xl.frozen_memory())
-    )
+    plain, fast = (beam(each.step, prompt, beam_size=3, **options) for each in (xl, frozen(xl)))
     assert [[h.token_ids for h in row] for row in plain] == [
-        [h.token_ids for h in row] for row in frozen
+        [h.token_ids for h in row] for row in fast
     ]
 
 
 def test_the_loss_without_the_whole_vocabulary():
     xl, token_ids, targets = model(cutoffs=(5, 12), div_val=2), tokens(6), tokens(6)
-    _, memory = xl(tokens(5))
+    _, memory = xl(past := tokens(5))
     nll, after = xl.nll(token_ids, targets, memory)
+    with torch.no_grad():
+        _, projected = frozen(xl)(past)
+        assert_close(frozen(xl).nll(token_ids, targets, projected)[0], nll, **EXACT)
     logits, expected = xl(token_ids, memory)
     assert_close(nll, F.cross_entropy(logits.mT, targets, reduction="none"), **EXACT)
     assert_close(after.states, expected.states, **EXACT)
@@ -293,7 +298,7 @@ def test_every_setting_reaches_every_block():
     for block in xl.blocks:
         attention, hidden = block.attention, block.feed_forward.dropout.p
         assert (attention.clamp_length, attention.u, attention.v) == (7, None, None)
-        assert (attention.dropout, hidden) == (0.3, 0.2)
+        assert (attention.mix.dropout, hidden) == (0.3, 0.2)
         for residual in (block.residual_attention, block.residual_feed_forward):
             assert (residual.placement, residual.dropout.p) == ("sandwich", 0.1)
             assert residual.norm.eps == residual.outer_norm.eps == 1e-3
@@ -309,7 +314,7 @@ def test_the_last_norm_is_there_when_the_placement_asks_for_it(placement, defaul
     for final_norm in (None, True, False):
         xl = model(placement=placement, final_norm=final_norm)
         wanted = default if final_norm is None else final_norm
-        assert (xl.norm is not None) == wanted
+        assert isinstance(xl.norm, nn.LayerNorm) == wanted
         seen = []
         xl.output.register_forward_pre_hook(lambda _, inputs, seen=seen: seen.append(inputs[0]))
         xl(tokens(3))
@@ -337,10 +342,10 @@ def test_dropout_where_the_authors_have_it(monkeypatch):
 
     monkeypatch.setattr(F, "dropout", spy)
     xl = model(dropout=0.1, inner_dropout=0.2, attention_dropout=0.3)
-    xl(tokens(4), need_weights=True)
+    xl(tokens(4))
     assert not used, "en evaluación no hay"
-    xl.train()(tokens(4), need_weights=True)
-    assert used == {0.1: 1 + 2 * 3 + 1, 0.2: 3, 0.3: 3}
+    xl.train()(tokens(4))
+    assert used == {0.1: 1 + 2 * 3 + 1, 0.2: 3}  # el de los pesos, dentro del núcleo
 
 
 # Errores
@@ -368,20 +373,20 @@ def test_bad_configurations(as_user, changes, message):
         TransformerXL(replace(CONFIG, **changes))
 
 
-@pytest.mark.parametrize("kind", ["empty_memory", "frozen_memory"])
+@both
 @torch.no_grad()
-def test_another_batch_is_refused(as_user, kind):
-    xl = model()
-    _, memory = xl(tokens(3), getattr(xl, kind)())
+def test_another_batch_is_refused(as_user, as_read):
+    xl = as_read(model())
+    _, memory = xl(tokens(3))
     with pytest.raises(ValueError, match="Elige sus filas con select"):
         xl(tokens(3, batch=1), memory)
 
 
-@pytest.mark.parametrize("kind", ["empty_memory", "frozen_memory"])
+@both
 @torch.no_grad()
-def test_the_memory_of_another_model_is_refused(as_user, kind):
-    small, xl = model(num_layers=2), model()
-    _, memory = small(tokens(3), getattr(small, kind)())
+def test_the_memory_of_another_model_is_refused(as_user, as_read):
+    small, xl = as_read(model(num_layers=2)), as_read(model())
+    _, memory = small(tokens(3))
     with pytest.raises(ValueError, match="un modelo de 3 bloques, como este, y llegó la de uno de"):
         xl(tokens(3), memory)
 
@@ -394,6 +399,6 @@ def test_the_memory_of_another_width_is_refused(as_user):
 
 def test_bad_lengths_of_memory(as_user):
     xl = model()
-    for create in (xl.empty_memory, xl.frozen_memory):
+    for create in (xl.start, frozen(xl).start):
         with pytest.raises(ValueError, match="memory_length: se esperaba"):
             create(-1)

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
+from course_lib import fast
 from course_lib.decoding import beam, greedy, sample, without_cache
+from course_lib.fast.active_positions import StepKeys
 from course_lib.layers.adaptive_computation import AdaptiveOutput
 from course_lib.layers.blocks import Decoder, Encoder
 from course_lib.layers.depth_recurrence import UniversalDecoder, UniversalEncoder
 from course_lib.layers.normalization import PLACEMENTS, RMSNorm
 from course_lib.layers.relative_attention import RelativeAttention
-from course_lib.layers.tied_block import StepKeys
 from course_lib.models.universal_transformer import (
     UniversalOutput,
     UniversalTransformer,
@@ -99,12 +100,12 @@ def test_fixed_decoder_is_a_stack_that_shares_its_weights(placement):
     )
     stack = Decoder(**SIZES, num_layers=3, placement=placement)
     y, h = torch.randn(2, 9, 16), torch.randn(2, 4, 16)
-    source_visible = torch.arange(4) < torch.tensor([[4], [2]])
+    mask = (torch.arange(4) < torch.tensor([[4], [2]]))[:, None]
     expected = y
     for n in range(1, 4):
         u = expected + step_positions(9, 16, n)
-        expected = model.block(u, h, memory_mask=source_visible[:, None])
-    found = model(y, h, source_visible=source_visible)
+        expected = model.block(u, h, cross_mask=mask)
+    found = model(y, h, cross_mask=mask)
     assert_close(found.states, model.norm(expected), rtol=1e-5, atol=1e-5)
     assert type(stack.norm) is type(model.norm)
 
@@ -215,11 +216,10 @@ def test_gathering_equals_masking_with_gradients(placement):
     source, target = padded(5, 7), sentences(5, 6)
     weights = torch.randn(5, 6, OTHER_VOCAB, dtype=torch.float64)
     results = []
-    for gather_below in (0.0, 0.7, 2.0):
-        model.encoder.computation.gather_below = gather_below
-        model.decoder.computation.gather_below = gather_below
+    ways = [fast.gathering(model, gather_below=part) for part in (0.0, 0.7, 2.0)]
+    for way in (model, *ways):
         model.zero_grad()
-        output = model(source, target)
+        output = way(source, target)
         ((output.logits * weights).sum() + output.ponder_cost).backward()
         results.append((output, {n: p.grad.clone() for n, p in model.named_parameters()}))
     (expected, gradients), *others = results
@@ -239,7 +239,7 @@ def test_gathering_equals_masking_with_gradients(placement):
     placement=st.sampled_from(PLACEMENTS),
     norm=st.sampled_from(["layer", "rms"]),
     adaptive=st.booleans(),
-    gather_below=st.sampled_from([0.0, 0.7, 2.0]),
+    gather_below=st.sampled_from([None, 0.0, 0.7, 2.0]),
     chunks=st.lists(st.integers(1, 5), min_size=1, max_size=5),
 )
 def test_any_split_into_steps_gives_the_logits_of_the_whole_pass(
@@ -247,7 +247,8 @@ def test_any_split_into_steps_gives_the_logits_of_the_whole_pass(
 ):
     torch.manual_seed(seed)
     model = make(placement=placement, norm=norm, adaptive=adaptive)
-    model.decoder.computation.gather_below = gather_below
+    if gather_below is not None:
+        model = fast.gathering(model, gather_below=gather_below)
     source, target = padded(3, 6), sentences(3, sum(chunks))
     with torch.no_grad():
         state, logits = model.start(source), []
@@ -259,10 +260,11 @@ def test_any_split_into_steps_gives_the_logits_of_the_whole_pass(
     assert [cache.length for cache in state.caches] == [sum(chunks)] * 5
 
 
-def test_a_later_position_goes_deeper_than_an_earlier_one():
+@pytest.mark.parametrize("way", [lambda model: model, fast.gathering], ids=["plain", "fast"])
+def test_a_later_position_goes_deeper_than_an_earlier_one(way):
     """En el paso 4 ya no queda nadie de antes: sus claves deben estar en la caché, detenidas."""
     torch.manual_seed(5)
-    model, deeper = make(max_steps=6), 0
+    model, deeper = way(make(max_steps=6)), 0
     source, target = sentences(6, 5), sentences(6, 8)
     with torch.no_grad():
         N = model(source, target).decoder.n_updates
@@ -278,7 +280,7 @@ def test_a_later_position_goes_deeper_than_an_earlier_one():
 @torch.no_grad()
 def test_the_steps_that_nobody_takes_project_once(monkeypatch):
     """Todas se detienen en el primero; las cachés de los demás guardan su único estado final."""
-    model, projected, update = make(max_steps=6), [], StepKeys.update
+    model, projected, update = fast.gathering(make(max_steps=6)), [], StepKeys.update
     nn.init.constant_(model.decoder.computation.halting.bias, 50.0)
     nn.init.zeros_(model.decoder.computation.halting.weight)
     state = model.start(sentences(3, 4))

@@ -1,6 +1,7 @@
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import time
@@ -19,15 +20,15 @@ from course_lib.tokenization import ByteBPE
 from course_lib.tokenization._merges import apply_merges, learn_merges
 from course_lib.tokenization.byte_bpe import ALPHABET, GPT2_PATTERN
 
-QUIJOTE = Path(__file__).parents[3] / "shared" / "data" / "quijote.txt"
 SPECIAL = ("<pad>", "<s>", "</s>")
 
 
 @pytest.fixture(scope="module")
-def quijote():
-    if not QUIJOTE.exists():
-        pytest.skip("falta el texto del Quijote")
-    return QUIJOTE.read_text(encoding="utf-8")
+def book():
+    """El texto del libro: prosa, fórmulas y código; unas diez mil palabras distintas."""
+    pages = sorted((Path(__file__).parents[2] / "book").glob("*.md"))
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    return re.sub("|".join(SPECIAL), "", text)
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +95,9 @@ def assert_same(texts, vocab_size, others=()):
 # --- lo mismo que una implementación independiente -----------------------------------------------
 
 
-def test_quijote_gives_the_merges_of_tokenizers(quijote):
-    assert_same([quijote], 8000, [quijote[:100_000].upper()])
+def test_the_book_gives_the_merges_of_tokenizers(book):
+    assert len(book) > 500_000
+    assert_same([book], 8000, [book[:100_000].upper()])
 
 
 def test_recipes_in_two_languages_give_the_merges_of_tokenizers(recipes):

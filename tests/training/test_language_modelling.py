@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from course_lib import fast
 from course_lib.data.segments import TokenStream
 from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
 from course_lib.training.batches import TokenBatches
@@ -224,8 +225,8 @@ def transformer_xl(num_layers, memory_length, **changes):
 def test_a_transformer_xl_reads_by_segments_what_it_would_read_at_once(segment_length, changes):
     model, batch = transformer_xl(3, 40, **changes), torch.stack(documents(23, 23))
     whole = [whole_losses(model, document) for document in batch]
-    for memory in (None, model.frozen_memory()):
-        found = segment_losses(model, batch, segment_length=segment_length, memory=memory)
+    for reader in (model, fast.frozen(model)):
+        found = segment_losses(reader, batch, segment_length=segment_length)
         assert_close(found, torch.stack(whole), rtol=0, atol=1e-10)
 
 
@@ -233,8 +234,8 @@ def test_with_one_layer_and_same_length_memory_is_the_sliding_window():
     batch = torch.stack(documents(25, 25))
     model = transformer_xl(1, 6, same_length=True)
     sliding = sliding_losses(model, batch, context=6)
-    for memory in (None, model.frozen_memory()):
-        found = segment_losses(model, batch, segment_length=4, memory=memory)
+    for reader in (model, fast.frozen(model)):
+        found = segment_losses(reader, batch, segment_length=4)
         assert_close(found, sliding, rtol=0, atol=1e-10)
 
 
@@ -243,7 +244,7 @@ def test_the_memory_given_at_the_start_sets_how_far_a_context_reaches():
     scored = torch.tensor([18, 16])
     short, long = (
         context_losses(
-            model, batch, scored, context=15, segment_length=3, memory=model.empty_memory(length)
+            model, batch, scored, context=15, segment_length=3, memory=model.start(length)
         )
         for length in (2, 30)
     )

@@ -9,11 +9,22 @@ from . import (
     downloads,
     execution,
     interface,
+    listings,
     mathematics,
     screens,
 )
 
-PARTS = (bibliography, contents, diagrams, downloads, execution, interface, mathematics, screens)
+PARTS = (
+    bibliography,
+    contents,
+    diagrams,
+    downloads,
+    execution,
+    interface,
+    listings,
+    mathematics,
+    screens,
+)
 
 
 def setup(app: Sphinx) -> dict[str, object]:

@@ -31,8 +31,15 @@ if find_spec("course_lib") is None:
     %pip install -q git+{}"""
 NOTE = """\
 > **Antes de ejecutar.** Este cuaderno usa `course_lib`, la biblioteca del curso. Si al importarla
-> aparece `ModuleNotFoundError`, instálala desde la carpeta del curso con `pip install -e .` y
-> reinicia el núcleo."""
+> aparece `ModuleNotFoundError`, instálala desde la carpeta del curso y reinicia el núcleo:
+>
+> ```
+> pip install torch --index-url https://download.pytorch.org/whl/cpu
+> pip install -e .
+> ```
+>
+> La primera línea es para Linux sin GPU de NVIDIA: sin ella, pip baja varios gigabytes. En otro
+> caso, sáltala."""
 GITHUB = re.compile(r"https://github\.com/([^/]+)/([^/]+?)(?:\.git)?/?")
 
 

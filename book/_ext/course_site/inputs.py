@@ -9,18 +9,21 @@ import jupytext
 PROJECT = Path(__file__).resolve().parents[3]
 OWN_TEXT = "el código del capítulo"
 LOCK = "requirements.txt"
-# Los modelos preentrenados que un capítulo lee, con su carpeta escrita en una celda.
+# Lo que un capítulo lee, con su ruta escrita en una celda: modelos guardados y mediciones.
 MODEL = re.compile(r"book/_models/\w+")
+RECORD = re.compile(r"benchmarks/results/\w+\.json")
 
 
 def chapter_inputs(path: Path, project: Path = PROJECT) -> dict[str, str]:
-    """El resumen (SHA-256) de cada parte: celdas, versiones, módulos alcanzados y modelos."""
+    """El resumen (SHA-256) de cada parte: celdas, versiones, módulos alcanzados y lo que lee."""
     from course_lib.grading import fingerprint as parts
 
     code = [cell.source for cell in parts.code_cells(jupytext.read(path))]
     inputs = {OWN_TEXT: _digest("\0".join(code).encode()), LOCK: _file(project / LOCK)}
     for file in parts.module_files(parts.reachable_modules(parts.imported_modules(code))):
         inputs[_name(file)] = _file(file)
+    for record in sorted(set(RECORD.findall("\n".join(code)))):
+        inputs[record] = _file(project / record)
     for folder in sorted(set(MODEL.findall("\n".join(code)))):
         for file in sorted((project / folder).glob("*")):
             inputs[f"{folder}/{file.name}"] = _file(file)

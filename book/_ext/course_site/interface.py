@@ -1,5 +1,7 @@
 """La interfaz: en español y sin partes que hablen con otros servidores."""
 
+import re
+
 from sphinx.application import Sphinx
 
 # sphinx-thebe ejecuta código en un servidor ajeno; Jupyter Book lo carga aunque esté apagado.
@@ -19,6 +21,20 @@ def drop_outside_assets(app: Sphinx, pagename, templatename, context, doctree) -
         context[kind] = kept
 
 
+# Lo que un lector de pantalla anunciaría mal: la esquina vacía de una tabla no encabeza ninguna
+# columna, y las obras de la bibliografía son los elementos de su lista.
+SPOKEN = (
+    (re.compile(r"<th([^>]*)>((?:<p>)?\s*(?:</p>)?)</th>"), r"<td\1>\2</td>"),
+    (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
+)
+
+
+def mend_markup(app: Sphinx, pagename, templatename, context, doctree) -> None:
+    """Corrige en la página lo que otros escriben mal para quien no la ve."""
+    for wrong, right in SPOKEN:
+        context["body"] = wrong.sub(right, context.get("body", ""))
+
+
 def drop_thebe_markup(app: Sphinx, doctree, docname) -> None:
     """Quita la configuración que sphinx-thebe deja al final de cada página."""
     from docutils import nodes
@@ -35,5 +51,6 @@ def drop_english_fields(app: Sphinx, what, name, field, skip, options) -> bool |
 
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", drop_outside_assets, priority=990)
+    app.connect("html-page-context", mend_markup)
     app.connect("doctree-resolved", drop_thebe_markup, priority=990)
     app.connect("autodoc-skip-member", drop_english_fields)

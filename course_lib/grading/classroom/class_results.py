@@ -39,6 +39,7 @@ class ClassResults:
         self.rows = [Row(student, self) for student in students]
         self.percents = [row.percent for row in self.rows if row.student.best]
         self.refused = [(s, one) for s in students for one in s.refused]
+        self.set_aside = [(s, s.set_aside) for s in students if s.set_aside]
         self.stopped = [(s, g) for s in students for g in s.graded if g.result.broken_cells]
         self.doubtful = [(s, g) for s in students for g in s.graded if g.result.notes]
 
@@ -64,6 +65,10 @@ class ClassResults:
     @property
     def delivered(self) -> int:
         return sum(len(student.graded) for student in self.students)
+
+    @property
+    def graded(self) -> int:
+        return sum(one.result.status == "graded" for s in self.students for one in s.graded)
 
     @property
     def median(self) -> int:

@@ -63,6 +63,7 @@ def grade_class(
     cluster: str | None = None,
     sandboxed: bool = True,
     limits: Limits | None = None,
+    private: tuple[str, ...] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Graded]:
     """Califica las entregas que falten y da los resultados de todas, en su orden.
@@ -76,6 +77,7 @@ def grade_class(
             llega a su planificador puede ejecutar código en él: que esté en una red de confianza.
         sandboxed: False ejecuta el código ajeno sin caja (`grader.WHAT_IS_LOST`).
         limits: lo que puede gastar cada entrega.
+        private: lo que ninguna debe ver del disco, además del proyecto y de la carpeta de la clase.
         progress: recibe cuántas van y cuántas son; la primera vez, las que ya estaban.
 
     Errores:
@@ -84,7 +86,8 @@ def grade_class(
         ValueError: claves repetidas.
     """
     _require_different(entries)
-    order = Order(folder.seed(), course_version(), topic, sandboxed, limits or Limits())
+    private = (str(folder.path.resolve()), *private)
+    order = Order(folder.seed(), course_version(), topic, sandboxed, limits or Limits(), private)
     found: dict[str, SubmissionResult] = {}
     for entry in entries:
         if (known := _without_executing(entry, folder, order)) is not None:

@@ -33,6 +33,8 @@ __all__ = [
     "collect",
     "counted_topics",
     "delivered_topics",
+    "refused",
+    "set_aside",
     "student_key",
 ]
 
@@ -108,6 +110,23 @@ def best_by_topic(graded: Iterable[Graded]) -> list[Graded]:
         if place not in best or one.result.points > best[place].result.points:
             best[place] = one
     return list(best.values())
+
+
+def refused(works: Iterable[Graded]) -> list[Graded]:
+    """Da, de lo que entregó alguien, lo que no se calificó y hay que decirle por qué."""
+    works = list(works)
+    aside = {id(one) for one in set_aside(works)}
+    return [w for w in works if w.result.status != "graded" and id(w) not in aside]
+
+
+def set_aside(works: Iterable[Graded]) -> list[Graded]:
+    """Da los cuadernos del curso, sin cambios, que alguien entregó junto a otra cosa.
+
+    Es lo que pasa con una copia del proyecto entero: lo suyo está entre lo del curso.
+    """
+    works = list(works)
+    course = [one for one in works if one.result.status == "course"]
+    return course if len(course) < len(works) else []
 
 
 def counted_topics(graded: Iterable[Graded], topics: Iterable[str] = ()) -> dict[str, int]:

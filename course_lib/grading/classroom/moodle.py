@@ -21,6 +21,8 @@ from course_lib.grading.classroom.collection import (
     best_by_topic,
     by_student,
     counted_topics,
+    refused,
+    set_aside,
     topics_worth,
 )
 from course_lib.grading.classroom.names import clean_name, feedback_folder
@@ -59,13 +61,15 @@ class StudentGrade:
     Argumentos:
         entry: la primera de sus entregas.
         best: por tema, el cuaderno que cuenta.
-        refused: lo que no se pudo calificar.
+        refused: lo que no se calificó.
+        set_aside: los cuadernos del curso que venían con lo demás.
         files: cuántos archivos entregó.
     """
 
     entry: Entry
     best: dict[str, Graded]
     refused: tuple[Graded, ...]
+    set_aside: tuple[Graded, ...]
     files: int
 
     def total(self, topics: Iterable[str]) -> int:
@@ -79,7 +83,8 @@ def student_grades(graded: Iterable[Graded]) -> list[StudentGrade]:
         StudentGrade(
             entry=works[0].entry,
             best={one.result.topic or "": one for one in best_by_topic(works)},
-            refused=tuple(one for one in works if one.result.status != "graded"),
+            refused=tuple(refused(works)),
+            set_aside=tuple(set_aside(works)),
             files=len(works),
         )
         for works in by_student(graded).values()
@@ -144,7 +149,15 @@ def _exercise_points(student: StudentGrade, name: str) -> str:
 
 def _remarks(student: StudentGrade) -> str:
     found = [_refusal(one) for one in student.refused]
+    found += [_aside(student)] if student.set_aside else []
     return plain_cell(clean_name(" | ".join(found), 1000))
+
+
+def _aside(student: StudentGrade) -> str:
+    """Dice qué cuadernos se apartaron."""
+    count, names = len(student.set_aside), [one.entry.source for one in student.set_aside[:3]]
+    what = "no se calificó un cuaderno" if count == 1 else f"no se calificaron {count} cuadernos"
+    return f"{what} del curso, sin cambios: {', '.join(names)}{', …' if count > 3 else ''}"
 
 
 def _refusal(one: Graded) -> str:
@@ -227,6 +240,8 @@ def _comment(student: StudentGrade, counted: dict[str, int]) -> str:
     for one in student.refused:
         message = html_cell(clean_name(_refusal(one), 600).rstrip("."))
         parts.append(f"<p>Sin calificar: {message}.</p>")
+    if student.set_aside:
+        parts.append(f"<p>Aparte, {html_cell(clean_name(_aside(student), 600))}.</p>")
     return "".join(parts)
 
 

@@ -13,6 +13,8 @@ from course_lib.grading.classroom.collection import (
     best_by_topic,
     by_student,
     counted_topics,
+    refused,
+    set_aside,
     topics_worth,
 )
 from course_lib.grading.classroom.outline import topic_outline
@@ -69,7 +71,13 @@ class Student:
 
     @property
     def refused(self) -> list[Graded]:
-        return [one for one in self.graded if one.result.status != "graded"]
+        """Lo que no se calificó, sin los cuadernos del curso que venían con otra cosa."""
+        return refused(self.graded)
+
+    @property
+    def set_aside(self) -> list[Graded]:
+        """Los cuadernos del curso, sin cambios, que venían con otra cosa."""
+        return set_aside(self.graded)
 
     @property
     def worth(self) -> Mapping[str, int]:
@@ -121,7 +129,8 @@ class StudentTopic:
         self.name, self.outline = name, topic_outline(name)
         self.counts = name in student.worth
         best = student.best[name]
-        others = [g for g in student.graded if g.result.topic == name and g is not best]
+        graded = [g for g in student.graded if g.result.status == "graded"]
+        others = [g for g in graded if g.result.topic == name and g is not best]
         self.result, self.files = best.result, [best, *others]
         self.tied = any(one.result.points == self.result.points for one in others)
         self.exercises = [

@@ -10,15 +10,30 @@ import functools
 import hashlib
 import json
 import threading
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import torch
 
 from course_lib.grading.fingerprint import library_fingerprint
 from course_lib.grading.grader import ExerciseResult, Grader, SubmissionResult
+from course_lib.grading.provenance import (
+    COURSE_NOTEBOOKS,
+    copied_answers,
+    course_cells,
+    course_notebook,
+)
 from course_lib.grading.sandbox import Limits, SandboxError
-from course_lib.grading.submission import exercises_folder, read_submission, topic_sheet
+from course_lib.grading.submission import (
+    Sheet,
+    Submission,
+    SubmissionError,
+    asked_topic,
+    exercises_folder,
+    guess_topic,
+    read_submission,
+    topic_sheet,
+)
 from course_lib.grading.wire import clean
 
 OTHER_VERSION = (
@@ -37,6 +52,7 @@ class Order:
         topic: el tema, menos de lo que dice que es de otro; si falta, se reconoce en cada entrega.
         sandboxed: si el código ajeno corre en una caja.
         limits: lo que puede gastar cada entrega.
+        private: lo que ninguna debe ver del disco, además del proyecto.
     """
 
     seed: int
@@ -44,6 +60,7 @@ class Order:
     topic: str | None = None
     sandboxed: bool = True
     limits: Limits = field(default_factory=Limits)
+    private: tuple[str, ...] = ()
 
 
 def grade_task(content: bytes, order: Order) -> dict[str, Any]:
@@ -100,20 +117,29 @@ class _WarmGrader:
             if _own_version() != order.version:
                 return failed(OTHER_VERSION)
             try:
-                return self._ready(order).grade(content, order.seed, topic=order.topic)
+                return self._grade(content, order)
             except (SandboxError, OSError):
                 self.close()
-                return self._ready(order).grade(content, order.seed, topic=order.topic)
+                return self._grade(content, order)
             finally:
                 if self._leaving:
                     self.close()
 
+    def _grade(self, content: bytes, order: Order) -> SubmissionResult:
+        """Califica lo que no es un cuaderno del curso, y avisa si se le parece demasiado."""
+        opened = _open(content, order.topic)
+        if opened is not None and (kind := course_notebook(*opened)):
+            return SubmissionResult("course", COURSE_NOTEBOOKS[kind], opened[1].topic)
+        result = self._ready(order).grade(content, order.seed, topic=order.topic)
+        copied = copied_answers(*opened) if opened is not None else ""
+        return replace(result, notes=(*result.notes, copied)) if copied else result
+
     def _ready(self, order: Order) -> Grader:
-        kind = (order.sandboxed, order.limits)
+        kind = (order.sandboxed, order.limits, order.private)
         if self._grader is None or self._kind != kind:
             self.close()
             torch.set_num_threads(1)  # el paralelismo está en los procesos
-            self._grader = Grader(order.limits, sandboxed=order.sandboxed)
+            self._grader = Grader(order.limits, sandboxed=order.sandboxed, private=order.private)
             self._kind = kind
         return self._grader
 
@@ -133,6 +159,16 @@ class _WarmGrader:
             grader.close()
 
 
+def _open(content: bytes, topic: str | None) -> tuple[Submission, Sheet] | None:
+    """Lee una entrega con la hoja de su tema; None si no es un cuaderno del curso."""
+    try:
+        submission = read_submission(content)
+    except SubmissionError:
+        return None
+    topic = asked_topic(submission, topic) if topic else guess_topic(submission)
+    return None if topic is None else (submission, topic_sheet(topic))
+
+
 _GRADER = _WarmGrader()
 
 
@@ -149,9 +185,9 @@ def course_version(topic: str | None = None) -> str:
         topic: un tema; si falta, todos.
     """
     topics = [topic] if topic else sorted(p.stem for p in exercises_folder().glob("*.ipynb"))
-    engine = ["course_lib.grading.grader", "course_lib.grading.worker"]
+    engine = [f"course_lib.grading.{name}" for name in ("grader", "worker", "provenance")]
     checks = [f"course_lib.checks.{name}" for name in topics]
     tools = topic_sheet(topic).tools if topic else frozenset()
-    cells = [read_submission(exercises_folder() / f"{name}.ipynb").cells for name in topics]
+    cells = [course_cells(kind, name) for name in topics for kind in ("exercises", "solutions")]
     library = library_fingerprint([*engine, *checks, *tools], None)
     return hashlib.sha256(json.dumps([library, topics, cells]).encode()).hexdigest()

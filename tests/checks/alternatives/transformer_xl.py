@@ -50,6 +50,12 @@ def first_seen__recursive(position, num_layers, memory_length, segment_length):
     return first_seen__recursive(below, num_layers - 1, memory_length, segment_length)
 
 
+def first_seen__closed_form(position, num_layers, memory_length, segment_length):
+    m, L = memory_length, segment_length
+    reach = m + (num_layers - 1) * L * math.ceil(m / L)  # `eq-segment-reach` del capítulo
+    return max(position - position % L - reach, 0)
+
+
 def first_seen__reachable(position, num_layers, memory_length, segment_length):
     n = torch.arange(position + 1)
     start = n // segment_length * segment_length

@@ -31,8 +31,8 @@ from course_lib.grading.classroom.task import (
     result_from_data,
 )
 from course_lib.grading.grader import SubmissionResult
+from course_lib.grading.guard import _end_boxes
 from course_lib.grading.sandbox import Limits, SandboxError
-from course_lib.grading.worker import _end_boxes
 from tests.grading.hostile.cases import HARD, IMPORTS, SOFT, TIES, notebook
 
 RIGHT, BLANK = [IMPORTS, SOFT, HARD, TIES], [IMPORTS, HARD]
@@ -439,8 +439,9 @@ def test_a_grader_in_use_is_closed_when_it_ends(sandbox_here):
 
 @pytest.fixture(scope="module")
 def cluster():
-    distributed = pytest.importorskip("distributed")
-    dask = pytest.importorskip("dask")
+    import dask
+    import distributed
+
     settings = {"distributed.scheduler.allowed-failures": 0}  # a la primera, Dask lo dice
     with (
         dask.config.set(settings),
@@ -508,7 +509,6 @@ class _LoggedTask:
 
 
 def test_a_cluster_that_is_not_there_is_said(out, monkeypatch):
-    pytest.importorskip("distributed")
     with ClassFolder(out) as folder:
         with pytest.raises(ClassRunError, match="No contesta ningún grupo"):
             grade_class(entries(1), folder, cluster="nada")

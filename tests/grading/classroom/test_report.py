@@ -166,7 +166,7 @@ def test_what_could_not_be_graded_says_why_and_how_to_deliver_again(status, advi
     assert "Sin calificar" in text and "tarea.pdf : el archivo está cortado." in text
     assert advice in text and "de 0 puntos" not in text
     both = said(feedback_page([typical(), refused(entry(source="tarea.pdf"), status)]))
-    assert "2 de 9 puntos" in both and "Lo que no se pudo calificar" in both and advice in both
+    assert "2 de 9 puntos" in both and "Lo que no se calificó" in both and advice in both
 
 
 def test_a_page_is_of_one_student():

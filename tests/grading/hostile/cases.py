@@ -402,6 +402,28 @@ found = found or bool(os.listdir(os.path.expanduser("~")))
 """,
     ),
     looks_for(
+        "el proyecto, con cualquier nombre",
+        """
+import os
+found = False
+for folder, folders, files in os.walk("/"):
+    if folder == "/": folders.remove("proc")
+    found = found or "checks" in folders and "attention.py" in os.listdir(folder + "/checks")
+    found = found or {"exercises", "solutions"} <= set(folders)
+    found = found or folder.endswith("/solutions") and "attention.md" in files
+""",
+    ),
+    looks_for(
+        "rutas de quien califica en lo ya importado",
+        """
+import os, sys
+places = [getattr(m, "__file__", None) or "/python" for m in list(sys.modules.values())]
+places += [*sys.path, sys.prefix, sys.base_prefix, sys.executable, *os.environ.values()]
+project = os.path.dirname(os.path.dirname("<checks>"))
+found = any(project in str(place) for place in places)
+""",
+    ),
+    looks_for(
         "descriptores heredados",
         """
 import os
@@ -645,6 +667,43 @@ def soft_argmax(scores, beta):
     return scores
 """,
         "no se puede leer",
+    ),
+    instead_of_soft(
+        "cuarenta mil claves que chocan entre sí",
+        """
+import course_lib.grading.remote as remote
+def soft_argmax(scores, beta):
+    pairs = [[["i", str(i * (2**61 - 1))], None] for i in range(40_000)]
+    remote.encode = lambda value, tensors, export=None: ["d", pairs]
+    return scores
+""",
+        "no se puede leer",
+    ),
+    instead_of_soft(
+        "unas pocas claves, pero enormes",
+        """
+import course_lib.grading.remote as remote
+def soft_argmax(scores, beta):
+    pairs = [[["i", str(i * (2**61 - 1))], None] for i in range(1900)]
+    remote.encode = lambda value, tensors, export=None: ["d", pairs]
+    return scores
+""",
+        "no se puede leer",
+    ),
+    instead_of_soft(
+        "un tensor sin elementos y con mil millones de filas",
+        "def soft_argmax(scores, beta): return torch.zeros(10**9, 0)",
+        "no se puede leer",
+    ),
+    instead_of_soft(
+        "un texto de dos millones de acentos sueltos",
+        "def soft_argmax(scores, beta): return '\\u0301\\u0316' * 1_000_000",
+    ),
+    besides("una celda que se mata", "import os; os.kill(os.getpid(), 9)"),
+    instead_of_soft(
+        "una función que se mata",
+        "import os\ndef soft_argmax(scores, beta): os.kill(os.getpid(), 9)",
+        "terminó el proceso",
     ),
     instead_of_soft(
         "un entero de un millón de cifras", "def soft_argmax(scores, beta): return 10 ** 1_000_000"

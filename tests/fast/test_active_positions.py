@@ -5,10 +5,12 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from course_lib.fast import gathering
+from course_lib.fast.active_positions import Arrangement, StepKeys
+from course_lib.fast.keys_values import keys_values
 from course_lib.layers.depth_recurrence import UniversalEncoder
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.layers.normalization import make_norm
-from course_lib.layers.tied_block import Layout, StepKeys
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 D, HEADS = 8, 2
@@ -28,7 +30,7 @@ def layers(norm, bias=True):
 def projected(attention, norm, u):
     """Lo que haría el bloque: normalizar y proyectarlo todo."""
     ready = u if norm is None else norm(u)
-    return torch.cat([attention.merge_heads(X) for X in attention.keys_values(ready)], dim=-1)
+    return torch.cat([attention.merge_heads(X) for X in keys_values(attention, ready)], dim=-1)
 
 
 @every_norm
@@ -75,13 +77,13 @@ def test_large_states_in_half_precision(norm):
 
 def test_padding_is_never_projected(monkeypatch):
     model, projected = UniversalEncoder(D, HEADS, 12, max_steps=3, max_length=6), []
-    model.computation.gather_below = 2.0  # solo las activas
+    model = gathering(model, gather_below=2.0)  # solo las activas
     update = StepKeys.update
     monkeypatch.setattr(
         StepKeys, "update", lambda *a: (projected.append(a[1].shape[:-1].numel()), update(*a))[1]
     )
     visible = torch.arange(6) < torch.tensor([[6], [2], [0]])
-    model(torch.randn(3, 6, D), visible=visible)
+    model(torch.randn(3, 6, D), mask=visible[:, None])
     assert projected[0] == 8 and max(projected) == 8, "se proyectan las claves del relleno"
 
 
@@ -89,7 +91,7 @@ def test_padding_is_never_projected(monkeypatch):
 
 
 def test_rows_without_positions_do_not_appear():
-    layout = Layout(torch.tensor([1, 3, 8, 9, 11]), torch.zeros(3, 4, D))
+    layout = Arrangement(torch.tensor([1, 3, 8, 9, 11]), torch.zeros(3, 4, D))
     assert layout.rows.tolist() == [0, 2] and layout.shape == (2, 3)
     assert layout.columns[0, :2].tolist() == [1, 3] and layout.columns[1].tolist() == [0, 1, 3]
     X = torch.randn(5, D)
@@ -100,6 +102,6 @@ def test_rows_without_positions_do_not_appear():
 
 
 def test_with_a_position_in_every_row_no_row_is_copied():
-    layout = Layout(torch.tensor([1, 4]), torch.zeros(2, 4, D))
+    layout = Arrangement(torch.tensor([1, 4]), torch.zeros(2, 4, D))
     memory = torch.randn(2, HEADS, 4, 4)
     assert layout.rows is None and layout.rows_of(memory) is memory

@@ -64,11 +64,14 @@ class Packing:
             attention: la capa de atención.
             x: los tokens reales, `[n, d]`.
         """
+        if len(self.groups) == 1:
+            H = attention(x.unflatten(0, self.groups[0]))
+            return H.flatten(0, 1)
         sizes = [rows * length for rows, length in self.groups]
         projected = attention.project(x, x, x)
         mixed = [projected[2][:0]]
         for group, *part in zip(self.groups, *(P.split(sizes) for P in projected), strict=True):
             Q, K, V = (attention.split_heads(P.unflatten(0, group)) for P in part)
-            H, _ = attention.attend(Q, K, V, None, False, False)
+            H = attention.attend(Q, K, V)
             mixed.append(attention.merge_heads(H).flatten(0, 1))
         return attention.W_h(torch.cat(mixed))

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from course_lib.decoding import beam, greedy, sample
+from course_lib.fast import by_columns as stored_by_columns
+from course_lib.fast.palm_writer import PaLMWriter
 from course_lib.models.palm import PaLM, PaLMConfig
-from course_lib.palm_writer import PaLMWriter
 
 VARIANTS = (
     {},
@@ -41,7 +42,7 @@ def test_each_step_gives_the_logits_of_the_whole_pass(batch, changes):
 @pytest.mark.parametrize("by_columns", [False, True])
 def test_greedy_sampling_and_beam_write_the_same(by_columns):
     palm = make(torch.float32, max_length=64)
-    palm = palm.store_by_columns() if by_columns else palm
+    palm = stored_by_columns(palm) if by_columns else palm
     writer, prompt = PaLMWriter(palm), torch.randint(40, (3, 4))
     request = {"end_id": 7, "max_new_tokens": 20}
     for write, options in ((greedy, {}), (sample, {"temperature": 0.8})):

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
+from course_lib.fast.packing import Packing
 from course_lib.layers.multi_head_attention import MultiHeadAttention
-from course_lib.layers.packing import Packing
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 

@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import require_ids
-from course_lib.layers.dense import dense
-from course_lib.layers.kv_cache import FIRST_CAPACITY
+from course_lib.fast.dense import dense
+from course_lib.fast.reserved_cache import FIRST_CAPACITY, reserve
+from course_lib.layers.arguments import look_up, require_ids
 from course_lib.layers.parallel_block import SerialBlock
 from course_lib.models.palm import PaLM
 from course_lib.primitives.positions import rotary_table, rotate
@@ -62,6 +62,7 @@ class PaLMWriter:
         self.palm, self.capacity, self.layout = palm, capacity, config.layout
         self.heads, self.kv, self.d_head = config.num_heads, config.num_kv_heads, attention.d_head
         self.table = palm.embedding.table.weight
+        self.head = self.table if config.tied else palm.output.weight
         self.max_length = config.max_length
         self.blocks = [_matrices(block) for block in palm.blocks]
         self.norm = _scale(palm.norm)
@@ -92,18 +93,19 @@ class PaLMWriter:
                 f"{self.max_length} posiciones; llegó la forma {tuple(token_ids.shape)} con {n} "
                 "ya escritas. Para leer una indicación, empieza sin estado."
             )
-        require_ids("token_ids", token_ids, len(self.table))
+        require_ids("token_ids", token_ids)
         memory = self._with_room(state)
-        x = F.embedding(token_ids[:, 0], self.table)
+        x = look_up("token_ids", token_ids[:, 0], self.table)
         rotation = [table[n] for table in self.rotation]
         for block, pair in zip(self.blocks, memory, strict=True):
             x = self._block(x, *block, pair, n, rotation)
         h = F.layer_norm(x, *self.norm)
-        return self.palm.logits(h[:, None]), Written(memory, n + 1)
+        logits = dense(h * self.palm.config.output_scale, self.head)
+        return logits[:, None], Written(memory, n + 1)
 
     def _begin(self, token_ids):
         t = token_ids.shape[-1]
-        cache = self.palm.empty_cache(len(token_ids), max(self.capacity, t + 1))
+        cache = reserve(self.palm, len(token_ids), max(self.capacity, t + 1))
         logits, cache = self.palm.step(token_ids, cache)
         return logits, Written(tuple(layer.storage.tensor for layer in cache.layers), t)
 

@@ -1,0 +1,132 @@
+"""La memoria de Transformer-XL para pesos que ya no cambian: nada se proyecta dos veces."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from course_lib.fast._twin import twin
+from course_lib.fast.reserved_cache import ReservedCache
+from course_lib.models.transformer_xl import TransformerXL
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrozenMemory:
+    """Las claves y los valores ya proyectados de cada bloque.
+
+    Argumentos:
+        limit: cuántas posiciones se recuerdan a lo sumo.
+        caches: claves y valores, una por bloque.
+        distances: las distancias proyectadas, `[heads, n, d_k]` por bloque.
+
+    Fuente: capítulo `transformer_xl`.
+    """
+
+    limit: int
+    caches: tuple[ReservedCache, ...]
+    distances: tuple[Float[Tensor, "heads n d_k"], ...] = ()
+
+    @property
+    def length(self) -> int:
+        """Cuántas posiciones recuerda."""
+        return self.caches[0].length
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "FrozenMemory":
+        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
+        return replace(self, caches=tuple(cache.select(rows) for cache in self.caches))
+
+
+def frozen(model: nn.Module) -> nn.Module:
+    """El mismo `TransformerXL`, que guarda claves y valores ya proyectados en vez de estados.
+
+    Da los mismos logits, sin proyectar dos veces ni una posición ni una distancia. Solo lee sin
+    gradiente, con `torch.no_grad()` o `torch.inference_mode()`; si los pesos cambian, hay que
+    empezar otra memoria.
+
+        reader = frozen(xl)
+        logits, memory = reader(token_ids)
+
+    Argumentos:
+        model: un `TransformerXL`, que no cambia.
+    """
+    return twin(model, {TransformerXL: FrozenTransformerXL})
+
+
+class FrozenTransformerXL(TransformerXL):
+    """Un `TransformerXL` cuya memoria es una `FrozenMemory`; lo hace `frozen`."""
+
+    def start(self, length: int | None = None) -> FrozenMemory:
+        """La memoria del comienzo, vacía; como `TransformerXL.start`."""
+        return FrozenMemory(self._limit(length), tuple(ReservedCache() for _ in self.blocks))
+
+    def forward(
+        self, token_ids: Int[Tensor, "batch t"], memory: FrozenMemory | None = None
+    ) -> tuple[Float[Tensor, "batch t vocab"], FrozenMemory]:
+        """Lee un segmento; como `TransformerXL.forward`.
+
+        Errores:
+            ValueError: los de `TransformerXL.forward`, y si el gradiente está encendido.
+        """
+        h, memory = self.read(token_ids, memory)
+        return self.output(h, self.embedding), memory
+
+    def nll(
+        self,
+        token_ids: Int[Tensor, "batch t"],
+        targets: Int[Tensor, "batch t"],
+        memory: FrozenMemory | None = None,
+    ) -> tuple[Float[Tensor, "batch t"], FrozenMemory]:
+        """Da −log P de cada objetivo; como `TransformerXL.nll`."""
+        h, memory = self.read(token_ids, memory)
+        return self.output.nll(h, targets, self.embedding), memory
+
+    def read(
+        self, token_ids: Int[Tensor, "batch t"], memory: FrozenMemory | None = None
+    ) -> tuple[Float[Tensor, "batch t d_model"], FrozenMemory]:
+        """Como `forward`, sin puntuar el vocabulario."""
+        memory = self.start() if memory is None else memory
+        _require_frozen(memory, self.blocks)
+        memory = _with_distances(memory, self.blocks, token_ids.shape[1])
+        x = self.dropout(self.embedding(token_ids))
+        mask, caches = self._window(x, memory), [cache.copy() for cache in memory.caches]
+        for block, cache, R in zip(self.blocks, caches, memory.distances, strict=True):
+            x = _through(block, x, cache, R, mask)
+        kept = tuple(cache.last(memory.limit) for cache in caches)
+        return self.dropout(self.norm(x)), replace(memory, caches=kept)
+
+
+def _through(block, x, cache, R, mask):
+    """Un bloque, con las claves y los valores de la caché."""
+
+    def look(u):
+        attention = block.attention
+        Q, K, V = (attention.split_heads(P) for P in attention.project(u, u, u))
+        K, V = cache.append(K, V)
+        H = attention.attend_at(R[:, R.shape[1] - K.shape[-2] - 1 :], Q, K, V, mask)
+        return attention.W_h(attention.merge_heads(H))
+
+    return block.residual_feed_forward(block.residual_attention(x, look), block.feed_forward)
+
+
+def _with_distances(memory, blocks, t):
+    """Proyecta las distancias que hacen falta, o el doble, para no volver a hacerlo pronto."""
+    needed = memory.length + t + 1
+    if memory.distances and memory.distances[0].shape[1] >= needed:
+        return memory
+    length = min(2 * needed, memory.limit + t + 1)
+    distances = (block.attention.distances(length).contiguous() for block in blocks)
+    return replace(memory, distances=tuple(distances))
+
+
+def _require_frozen(memory, blocks):
+    if torch.is_grad_enabled():
+        raise ValueError(
+            "frozen: no transmite gradientes y se esperaba torch.no_grad() o "
+            "torch.inference_mode(). Para entrenar, usa el modelo de siempre."
+        )
+    if len(memory.caches) != len(blocks):
+        raise ValueError(
+            f"memory: se esperaba la de un modelo de {len(blocks)} bloques, como este, y llegó la "
+            f"de uno de {len(memory.caches)}."
+        )

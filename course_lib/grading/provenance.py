@@ -1,0 +1,192 @@
+"""De quién es lo que se entrega: reconoce los cuadernos del curso y las respuestas iguales a ellos.
+
+Se compara el árbol de sintaxis del código, así que no importan las salidas, los metadatos, el
+orden de las celdas, los comentarios ni el formato. Nada se ejecuta.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from course_lib.grading.fingerprint import parse_cell
+from course_lib.grading.submission import (
+    Sheet,
+    Submission,
+    exercises_folder,
+    read_submission,
+)
+
+COURSE_NOTEBOOKS = {
+    "solutions": "es el cuaderno de soluciones del curso, con sus respuestas sin cambios",
+    "exercises": "es el cuaderno de ejercicios del curso, sin ninguna respuesta",
+}
+"""Los cuadernos del curso que no son la entrega de nadie, y lo que se dice de cada uno."""
+
+_LONG = 3
+_ENOUGH = 3
+
+
+def course_notebook(submission: Submission, sheet: Sheet) -> str:
+    """Dice si una entrega es un cuaderno del curso: `solutions`, `exercises`, o nada.
+
+    El de soluciones tiene todas las respuestas del curso, y ninguna otra; lo demás puede cambiar.
+    El de ejercicios no tiene ni una celda que el curso no dé.
+    """
+    given, solved = _course_cells("exercises", sheet.topic), _course_cells("solutions", sheet.topic)
+    cells = set(_read_cells(submission.cells))
+    if cells and cells <= given:
+        return "exercises"
+    names = frozenset(sheet.names.values())
+    course = {cell for cell in solved - given if cell.defined & names}
+    answers = {cell for cell in cells if cell.defined & names}
+    return "solutions" if course and course <= answers <= given | solved else ""
+
+
+def copied_answers(submission: Submission, sheet: Sheet) -> str:
+    """Avisa a quien califica si las respuestas largas son las del cuaderno de soluciones.
+
+    Se miran solo las que tienen varias líneas que el cuaderno de ejercicios no da: una respuesta
+    corta tiene casi siempre una sola forma natural. Una larga también puede coincidir; por eso se
+    avisa cuando coinciden varias, y la mayoría.
+
+    Devuelve:
+        str: el aviso, con cuántas son y cuáles; vacío si no hay nada que decir.
+    """
+    solved = _long_answers(sheet.topic, tuple(sheet.names.items()))
+    found = {name: _definition(submission.cells, sheet.names[name]) for name in solved}
+    texts = {name: _renamed(node) for name, node in found.items() if node is not None}
+    written = {name: text for name, text in texts.items() if "NotImplementedError" not in text}
+    same = [name for name, text in written.items() if text == solved[name]]
+    if len(same) < min(_ENOUGH, len(solved)) or 2 * len(same) <= len(written):
+        return ""
+    listed = ", ".join(name.partition(".")[2] for name in same)
+    return (
+        f"{len(same)} de sus {len(written)} respuestas largas son, salvo nombres y comentarios, "
+        f"las del cuaderno de soluciones: {listed}. Por sí solo no prueba nada: pregúntale por "
+        f"ellas."
+    )
+
+
+# Los cuadernos del curso
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """Una celda sin comentarios ni formato, y los nombres que define."""
+
+    code: str
+    defined: frozenset[str] = frozenset()
+
+
+def _read_cells(texts: Iterable[str]) -> Iterator[_Cell]:
+    """Lee las celdas que tienen código; la que no es Python, por su texto."""
+    for text in texts:
+        tree = _parse(text)
+        if tree is None:
+            yield _Cell(" ".join(text.split()))
+        elif tree.body:
+            yield _Cell(ast.dump(_without_texts(tree)), frozenset(_defined(tree)))
+
+
+@functools.cache
+def _course_cells(kind: str, topic: str) -> frozenset[_Cell]:
+    return frozenset(_read_cells(course_cells(kind, topic)))
+
+
+def course_cells(kind: str, topic: str) -> tuple[str, ...]:
+    """Da las celdas de código de un cuaderno del curso; ninguna, si no está en esta máquina."""
+    path = exercises_folder().parent / kind / f"{topic}.ipynb"
+    return read_submission(path).cells if path.exists() else ()
+
+
+@functools.cache
+def _long_answers(topic: str, names: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Da, normalizadas, las respuestas del curso con varias líneas que el enunciado no da."""
+    cells = course_cells("solutions", topic)
+    given = _given_lines(topic)
+    found = {}
+    for exercise, name in names:
+        node = _definition(cells, name)
+        lines = ast.unparse(node).splitlines() if isinstance(node, _DEFINITIONS) else []
+        if sum(line.strip() not in given for line in lines) >= _LONG:
+            found[exercise] = _renamed(node)
+    return found
+
+
+def _given_lines(topic: str) -> set[str]:
+    """Las líneas del cuaderno de ejercicios, también las de sus textos, sin comentarios."""
+    path = exercises_folder() / f"{topic}.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    raw = [line for cell in cells for line in "".join(cell["source"]).splitlines()]
+    trees = [tree for text in course_cells("exercises", topic) if (tree := parse_cell(text))]
+    clean = [line for tree in trees for line in ast.unparse(tree).splitlines()]
+    return {re.sub(r"\s+#.*$", "", line).strip() for line in [*raw, *clean]}
+
+
+# Comparar código
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+
+
+def _parse(text: str) -> ast.Module | None:
+    try:
+        tree = parse_cell(text)
+        if tree is not None:
+            ast.dump(tree)  # si es demasiado profundo, que se sepa aquí
+    except (RecursionError, MemoryError):
+        return None
+    return tree
+
+
+def _defined(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, _DEFINITIONS):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def _without_texts(tree: ast.Module) -> ast.Module:
+    """Quita los textos sueltos, que no hacen nada: son cadenas de documentación o comentarios."""
+    for node in ast.walk(tree):
+        if isinstance(node, _DEFINITIONS):
+            node.body = [each for each in node.body if not _is_text(each)] or [ast.Pass()]
+    return tree
+
+
+def _is_text(node: ast.stmt) -> bool:
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def _definition(cells: Iterable[str], name: str) -> ast.AST | None:
+    """La última definición de un nombre; None si no la hay."""
+    found = None
+    for text in cells:
+        if name in text and (tree := _parse(text)) is not None:
+            for node in _without_texts(tree).body:
+                if isinstance(node, _DEFINITIONS) and node.name == name:
+                    found = node
+    return found
+
+
+def _renamed(node: ast.AST) -> str:
+    """Resume una definición con los nombres que ella da numerados, y sin anotaciones de tipo."""
+    own = {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)} | set(_defined(node))
+    numbers: dict[str, str] = {}
+    for each in ast.walk(node):
+        field = {ast.arg: "arg", ast.Name: "id"}.get(type(each))
+        if field and getattr(each, field) in own:
+            number = numbers.setdefault(getattr(each, field), f"_{len(numbers)}")
+            setattr(each, field, number)
+        if isinstance(each, ast.arg):
+            each.annotation = None
+        elif isinstance(each, ast.FunctionDef):
+            each.returns = None
+    return ast.dump(node)

@@ -1,0 +1,30 @@
+"""El código en cajas: una por línea, con su sangría, y el texto intacto."""
+
+import sys
+from pathlib import Path
+
+from bs4 import BeautifulSoup
+from pygments import highlight
+from pygments.lexers import PythonLexer
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+from course_site.listings import LineBoxes  # noqa: E402
+
+CODE = 'def f(x):\n    """Uno,\n      dos & <tres>."""\n\n    return [\n        x,\n    ]\n'
+
+
+def test_every_line_has_its_box_and_the_text_is_the_same():
+    page = BeautifulSoup(highlight(CODE, PythonLexer(), LineBoxes()), "html.parser")
+    assert page.pre.get_text() == CODE
+    boxes = page.select("pre > .line")
+    assert [b.get_text() for b in boxes] == [line for line in CODE.splitlines() if line.strip()]
+    assert [b.get("style", "") for b in boxes] == [
+        "",
+        "--indent: 4ch",
+        "--indent: 6ch",
+        "--indent: 4ch",
+        "--indent: 8ch",
+        "--indent: 4ch",
+    ]

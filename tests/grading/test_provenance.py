@@ -1,0 +1,268 @@
+"""Los cuadernos del curso no son la entrega de nadie; se avisa de las respuestas iguales."""
+
+import ast
+import csv
+import io
+import json
+import re
+
+import nbformat
+import pytest
+
+from course_lib.grading.classroom.collection import Entry, Graded, refused, set_aside
+from course_lib.grading.classroom.publication import publish
+from course_lib.grading.classroom.task import Order, course_version, grade_task, result_from_data
+from course_lib.grading.grader import ExerciseResult, SubmissionResult
+from course_lib.grading.provenance import (
+    COURSE_NOTEBOOKS,
+    copied_answers,
+    course_cells,
+    course_notebook,
+)
+from course_lib.grading.submission import exercises_folder, read_submission, topic_sheet
+from tests.grading.class_zip import CORRECT, right_answers
+from tests.grading.class_zip import notebook as student_notebook
+from tests.grading.hostile.cases import notebook
+
+ROOT = exercises_folder().parent
+TOPICS = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
+every_topic = pytest.mark.parametrize("topic", TOPICS)
+
+
+def stored(kind, topic):
+    return (ROOT / kind / f"{topic}.ipynb").read_bytes()
+
+
+def kind_of(content, topic):
+    return course_notebook(read_submission(content), topic_sheet(topic))
+
+
+def notice(content, topic):
+    return copied_answers(read_submission(content), topic_sheet(topic))
+
+
+# Los disfraces de un cuaderno del curso
+
+
+def as_it_is(content):
+    return content
+
+
+def saved_again(content):
+    """Como lo guarda Jupyter: otra sangría, textos en una pieza, otros números de ejecución."""
+    found = json.loads(content)
+    for number, cell in enumerate(found["cells"], 1):
+        cell["source"] = "".join(cell["source"])
+        cell["metadata"] = {"editable": True, "slideshow": {"slide_type": ""}}
+        if cell["cell_type"] == "code":
+            cell["execution_count"] = number
+    found["nbformat_minor"] = 5
+    return json.dumps(found, indent=4, ensure_ascii=True).encode()
+
+
+def without_metadata(content):
+    found = json.loads(content)
+    found["metadata"] = {}
+    found["cells"] = [cell | {"metadata": {}} for cell in found["cells"]]
+    for number, cell in enumerate(found["cells"]):
+        cell["id"] = f"c{number}"
+    return json.dumps(found).encode()
+
+
+def cleared(content):
+    found = nbformat.reads(content.decode(), as_version=4)
+    for cell in found.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return nbformat.writes(found).encode()
+
+
+def reordered_and_commented(content):
+    found = json.loads(content)
+    code = [cell for cell in found["cells"] if cell["cell_type"] == "code"]
+    code[1]["source"] = ["# mi tarea\n", *code[1]["source"]]
+    code.append({**code[0], "id": "mine", "source": "# Ana García"})
+    return json.dumps(found | {"cells": code[::-1]}).encode()
+
+
+def of_format_3(content):
+    found = nbformat.reads(content.decode(), as_version=4)
+    return nbformat.writes(nbformat.convert(found, 3)).encode()
+
+
+DISGUISES = (
+    *(as_it_is, saved_again, without_metadata, cleared, reordered_and_commented),
+    of_format_3,
+)
+
+
+@pytest.mark.parametrize("disguise", DISGUISES, ids=lambda disguise: disguise.__name__)
+@pytest.mark.parametrize("kind", COURSE_NOTEBOOKS)
+def test_a_notebook_of_the_course_is_recognised_in_disguise(kind, disguise):
+    assert kind_of(disguise(stored(kind, "self_attention")), "self_attention") == kind
+
+
+@every_topic
+def test_the_two_notebooks_of_each_topic_are_recognised(topic):
+    assert {kind: kind_of(stored(kind, topic), topic) for kind in COURSE_NOTEBOOKS} == {
+        kind: kind for kind in COURSE_NOTEBOOKS
+    }
+
+
+@every_topic
+def test_answers_written_in_another_way_are_someones_and_draw_no_notice(topic):
+    answers = dict.fromkeys(topic_sheet(topic).names, CORRECT)
+    assert len(right_answers(topic)) >= len(answers) - 1
+    content = student_notebook(topic, answers)
+    assert (kind_of(content, topic), notice(content, topic)) == ("", "")
+
+
+def with_code(topic, kind, change):
+    found = json.loads(stored(kind, topic))
+    for cell in found["cells"]:
+        if cell["cell_type"] == "code":
+            cell["source"] = change("".join(cell["source"]))
+    return json.dumps(found).encode()
+
+
+def test_one_answer_of_ones_own_makes_it_ones_own():
+    mine = with_code(
+        "self_attention", "solutions", lambda code: code.replace('answer = "BCA"', 'answer = "ABC"')
+    )
+    assert kind_of(mine, "self_attention") == ""
+    one = with_code(
+        "attention", "exercises", lambda code: re.sub(r"^ties = .*$", "ties = {}", code, flags=re.M)
+    )
+    assert kind_of(one, "attention") == ""
+
+
+def test_a_cell_more_does_not_hide_the_solutions_nor_a_demonstration_less():
+    found = json.loads(stored("solutions", "self_attention"))
+    extra = found["cells"][0] | {"cell_type": "code", "outputs": [], "execution_count": None}
+    found["cells"].append(extra | {"source": "nombre = 'Ana'\nprint(nombre)", "id": "mine"})
+    found["cells"] = [c for c in found["cells"] if "plot_attention(" not in "".join(c["source"])]
+    assert kind_of(json.dumps(found).encode(), "self_attention") == "solutions"
+
+
+def test_a_notebook_without_code_is_not_of_the_course():
+    assert kind_of(json.dumps(notebook([])).encode(), "attention") == ""
+    assert kind_of(json.dumps(notebook(["# nada", ""])).encode(), "attention") == ""
+
+
+def test_what_is_not_python_or_is_too_deep_is_nobodys():
+    deep = "x = " + "+".join(["1"] * 20_000)
+    cells = [*course_cells("exercises", "attention"), deep, "def weights(:", "\0"]
+    assert kind_of(json.dumps(notebook(cells)).encode(), "attention") == ""
+    assert notice(json.dumps(notebook(cells)).encode(), "attention") == ""
+
+
+# Las respuestas iguales
+
+
+class Renamed(ast.NodeTransformer):
+    """Cambia los nombres de dentro de cada función, como quien disimula."""
+
+    def visit_FunctionDef(self, node):
+        own = {arg.arg for arg in ast.walk(node) if isinstance(arg, ast.arg)}
+        own |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n)}
+        for each in ast.walk(node):
+            if isinstance(each, ast.Name) and each.id in own:
+                each.id = f"mi_{each.id}"
+            elif isinstance(each, ast.arg):
+                each.arg, each.annotation = f"mi_{each.arg}", None
+        node.body.insert(0, ast.Expr(ast.Constant("Mi respuesta.")))
+        return node
+
+
+def _is_stored(node):
+    return isinstance(node.ctx, ast.Store)
+
+
+def renamed(code):
+    try:
+        return ast.unparse(ast.fix_missing_locations(Renamed().visit(ast.parse(code))))
+    except SyntaxError:
+        return code
+
+
+@every_topic
+def test_most_long_answers_equal_to_those_of_the_course_are_told(topic):
+    copied = with_code(topic, "solutions", renamed)
+    found = re.match(r"(\d+) de sus (\d+) respuestas largas", notice(copied, topic))
+    assert found and found[1] == found[2], "los nombres, los comentarios y los textos no importan"
+    assert kind_of(copied, topic) == "", "ya no es el cuaderno sin cambios"
+    assert notice(stored("exercises", topic), topic) == ""
+
+
+def test_a_few_equal_answers_are_not_told():
+    long = ("attention.soft_argmax", "attention.masked_attention")
+    answers = dict.fromkeys(topic_sheet("attention").names, CORRECT)
+    for exercise in long:
+        (name,) = (n for e, n in topic_sheet("attention").names.items() if e == exercise)
+        cells = course_cells("solutions", "attention")
+        (answers[exercise],) = (text for text in cells if f"def {name}(" in text)
+    assert notice(student_notebook("attention", answers), "attention") == ""
+
+
+# Al calificar
+
+
+def test_a_notebook_of_the_course_has_no_grade_and_needs_no_box(monkeypatch):
+    from course_lib.grading.classroom import task
+
+    monkeypatch.setattr(task._GRADER, "_ready", lambda order: pytest.fail("no hay que ejecutarla"))
+    for kind, told in COURSE_NOTEBOOKS.items():
+        for topic in (None, "attention", "self_attention"):
+            order = Order(5, course_version(), topic)
+            found = result_from_data(grade_task(stored(kind, "self_attention"), order))
+            assert (found.status, found.topic) == ("course", "self_attention")
+            assert found.message == told and not found.exercises
+
+
+def delivered(student, source, status, message="", points=()):
+    number = {"Ana": "11", "Beto": "12"}[student]
+    folder = f"{student}_{number}_assignsubmission_file_"
+    entry = Entry(student, f"{student}-{source}", f"{source}.ipynb", b"", number, folder)
+    exercises = tuple(ExerciseResult(f"attention.{n}", "correct", n, n) for n in points)
+    return Graded(entry, SubmissionResult(status, message, "attention", exercises))
+
+
+def test_a_notebook_of_the_course_is_told_and_never_counts(tmp_path):
+    """Ana entrega el suyo en una copia del proyecto; Beto, solo las soluciones."""
+    told = COURSE_NOTEBOOKS["solutions"]
+    works = [
+        delivered("Ana", "exercises", "course", COURSE_NOTEBOOKS["exercises"]),
+        delivered("Ana", "mio", "graded", points=(1, 2)),
+        delivered("Ana", "solutions", "course", told),
+        delivered("Beto", "solutions", "course", told),
+    ]
+    assert [len(refused(works[:3])), len(set_aside(works[:3]))] == [0, 2]
+    assert [len(refused(works[3:])), len(set_aside(works[3:]))] == [1, 0]
+    publish(works, tmp_path)
+    rows = list(csv.DictReader((tmp_path / "grades.csv").open(encoding="utf-8-sig")))
+    assert [(r["Total"], r["Máximo"]) for r in rows] == [("3", "3"), ("", "")]
+    assert "no se calificaron 2 cuadernos del curso, sin cambios" in rows[0]["Observaciones"]
+    assert rows[1]["Observaciones"] == f"solutions.ipynb: {told}"
+    sheet = (tmp_path / "moodle_worksheet.csv").read_text(encoding="utf-8-sig")
+    ana, beto = list(csv.DictReader(io.StringIO(sheet)))
+    assert (ana["Calificación"], beto["Calificación"]) == ("3.00", "")
+    assert "no se calificaron 2 cuadernos" in ana["Comentarios de retroalimentación"]
+    assert f"Sin calificar: solutions.ipynb: {told}" in beto["Comentarios de retroalimentación"]
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<section id="set-aside">' in report and '<section id="refused">' in report
+    pages = {p.stem[:3]: p.read_text(encoding="utf-8") for p in tmp_path.glob("feedback/*.html")}
+    assert "Estos cuadernos venían con lo que entregaste" in pages["ana"]
+    assert "Qué cuaderno contó" not in pages["ana"], "los del curso no son otros intentos"
+    assert told in pages["bet"] and "Busca el cuaderno donde escribiste" in pages["bet"]
+
+
+def test_the_notice_goes_with_the_grade(sandbox_here):
+    from course_lib.grading.classroom.task import close_grader
+
+    try:
+        copied = with_code("key_value_store", "solutions", renamed)
+        found = result_from_data(grade_task(copied, Order(5, course_version())))
+    finally:
+        close_grader()
+    assert found.status == "graded" and found.points == found.max_points, found
+    assert "2 de sus 2 respuestas largas" in found.notes[-1]
