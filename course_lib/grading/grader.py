@@ -428,7 +428,8 @@ class _Grading:
         self._cells = needed_cells(submission, sheet)
         self._workers = 0
         self._clock = BoxClock(grader.limits.wall_seconds)
-        self._errors = ErrorFilter(submission.cells)
+        answers = (name for exercise in self.exercises for name in answers_of(exercise))
+        self._errors = ErrorFilter(submission.cells, (name.rpartition(".")[2] for name in answers))
         self._repeated: set[int | str] = set()
 
     def run(self) -> tuple[tuple[ExerciseResult, ...], tuple[str, ...]]:

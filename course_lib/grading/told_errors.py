@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from course_lib.grading import STUB_MESSAGE
 from course_lib.grading.wire import clean
 
-_NAME, _NUMBER = r"([A-Za-z_]\w{0,39})", r"-?\d{1,4}"
+_NAME, _NUMBER = r"[A-Za-z_]\w{0,39}", r"-?\d{1,4}"
 _SHAPE = rf"[\[(](?:{_NUMBER}(?:, {_NUMBER}){{0,5}},?)?[\])]"
 _MESSAGES = tuple(
     re.compile(text.replace("NAME", _NAME).replace("NUMBER", _NUMBER).replace("SHAPE", _SHAPE))
@@ -77,12 +77,14 @@ class ErrorFilter:
 
     Argumentos:
         cells: el texto de sus celdas.
+        answers: los nombres de lo que es la respuesta de algún ejercicio, que no tiene por qué
+            haber escrito: con `torch.nn.CosineSimilarity` se usa `cosine_similarity`.
     """
 
-    def __init__(self, cells: Iterable[str] = ()) -> None:
+    def __init__(self, cells: Iterable[str] = (), answers: Iterable[str] = ()) -> None:
         text = "\n".join(cells)
         self._lines = {clean(line.strip()[:80], 80) for line in text.splitlines()}
-        self._names = _KNOWN | set(re.findall(r"[A-Za-z_]\w*", text))
+        self._names = _KNOWN | set(re.findall(r"[A-Za-z_]\w*", text)) | set(answers)
 
     def kind(self, name: str) -> str:
         """Da el nombre de un tipo de error, si no es inventado: podría ser cualquier texto."""

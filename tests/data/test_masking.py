@@ -242,7 +242,7 @@ def test_a_repeated_sentence_is_no_false_negative():
 def test_documents_that_cannot_be_paired_are_explained():
     with pytest.raises(ValueError, match=r"al menos dos textos con oraciones.*llegaron 1"):
         next_sentence_pairs([["a", "b"], []])
-    with pytest.raises(ValueError, match="frase distinta de 'a'"):
+    with pytest.raises(ValueError, match="oración distinta de 'a'"):
         list(next_sentence_pairs([["a"] * 20, ["a"] * 20]))
 
 
