@@ -209,7 +209,9 @@ def _arguments(
         *("--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv"),
         *("--hostname", "course", *box_root.bind_arguments(private)),
         # Sin cerrarla, quien no califica como administrador escribe en /dev media memoria.
-        *("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"),
+        # De /dev/zero se saca memoria compartida, que no cuenta en la de nadie (`syscalls`).
+        *("--proc", "/proc", "--dev", "/dev", "--dev-bind", "/dev/null", "/dev/zero"),
+        *("--remount-ro", "/dev"),
         *(*writable, "/tmp", *writable, HOME),
         *(["--ro-bind", str(library), LIBRARY] if library else []),
         *("--remount-ro", "/", "--chdir", HOME, "/bin/cat"),

@@ -1,7 +1,7 @@
 """Lo que un proceso de la caja ya no puede pedir al núcleo, para siempre.
 
 Los espacios de nombres y los límites no lo cubren todo. Una memoria que ningún proceso tiene a la
-vista (`memfd_create`, `shmget`) no cuenta en la de nadie; los llaveros del núcleo son los de quien
+vista (`memfd_create`, `shmget`, `mmap` compartida y sin archivo) no cuenta en la de nadie; los llaveros del núcleo son los de quien
 califica y los comparten todas las cajas; un socket que no es de la red (`vsock`) sale de ella; y
 quien crea su propio espacio de usuarios es administrador en él, y monta carpetas sin límite. Un
 cuaderno honrado no usa nada de eso.
@@ -13,6 +13,7 @@ rechaza falla con un error corriente: no termina el proceso.
 from __future__ import annotations
 
 import errno
+import mmap
 import socket
 
 try:
@@ -25,6 +26,7 @@ _REFUSED = (
     *("add_key", "request_key", "keyctl", "unshare", "setns"),
     *("io_uring_setup", "userfaultfd", "bpf", "perf_event_open"),
 )
+_SHARED_WITHOUT_FILE = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS
 _FAMILIES = {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16}  # AF_NETLINK: son de la caja
 _ALL_FAMILIES = 64  # el núcleo tiene 46
 _NEW_NAMESPACES = tuple(1 << bit for bit in (17, 25, 26, 27, 28, 29, 30))  # CLONE_NEW…, en `clone`
@@ -63,6 +65,8 @@ def _rules() -> pyseccomp.SyscallFilter:
     for flag in _NEW_NAMESPACES:
         same = pyseccomp.Arg(0, pyseccomp.MASKED_EQ, flag, flag)
         rules.add_rule(pyseccomp.ERRNO(errno.EPERM), "clone", same)
+    shared = pyseccomp.Arg(3, pyseccomp.MASKED_EQ, _SHARED_WITHOUT_FILE, _SHARED_WITHOUT_FILE)
+    rules.add_rule(pyseccomp.ERRNO(errno.EPERM), "mmap", shared)
     others = [pyseccomp.Arg(0, pyseccomp.GE, _ALL_FAMILIES)]
     others += [
         pyseccomp.Arg(0, pyseccomp.EQ, family)
