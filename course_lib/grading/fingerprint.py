@@ -79,14 +79,23 @@ def imported_modules(sources: Iterable[str]) -> set[str]:
     return {name for name in names if name.split(".")[0] == PACKAGE}
 
 
+_TIMED = re.compile(
+    r"^([ \t]*(?:\w+[ \t]*=[ \t]*)?)%%?time(?:it(?:[ \t]+-\w+(?:[ \t]+\d+)?)*)?(?:[ \t]+|$)"
+)
+
+
 def parse_cell(source: str) -> ast.Module | None:
-    """Analiza una celda, sin las líneas de IPython (`%`, `!`); None si no es Python válido."""
-    lines = source.splitlines()
+    """Analiza una celda, sin las líneas de IPython (`%`, `!`); None si no es Python válido.
+
+    De las que miden (`%time`, `%timeit`) queda el código. Lo que ya es Python se deja como está:
+    un `%` puede abrir la línea de un texto o de una cuenta.
+    """
+    lines = [_TIMED.sub(r"\1", line) for line in source.splitlines()]
     kept = ("" if re.match(r"\s*[%!]", line) else line for line in lines)
-    try:
-        return ast.parse("\n".join(kept))
-    except (SyntaxError, ValueError):  # el segundo, si hay un carácter nulo
-        return None
+    for text in (source, "\n".join(kept)):
+        with contextlib.suppress(SyntaxError, ValueError):  # el segundo, si hay un carácter nulo
+            return ast.parse(text)
+    return None
 
 
 def _imports(tree: ast.Module) -> set[str]:

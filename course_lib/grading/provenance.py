@@ -170,9 +170,9 @@ def _definition(cells: Iterable[str], name: str) -> ast.AST | None:
     found = None
     for text in cells:
         if name in text and (tree := _parse(text)) is not None:
-            for node in _without_texts(tree).body:
-                if isinstance(node, _DEFINITIONS) and node.name == name:
-                    found = node
+            nodes = ast.walk(_without_texts(tree))  # también dentro de un `if`
+            named = [n for n in nodes if isinstance(n, _DEFINITIONS) and n.name == name]
+            found = max(named, key=lambda node: node.lineno, default=found)
     return found
 
 

@@ -1,10 +1,10 @@
 """Lo que un proceso de la caja ya no puede pedir al núcleo, para siempre.
 
 Los espacios de nombres y los límites no lo cubren todo. Una memoria que ningún proceso tiene a la
-vista (`memfd_create`, `shmget`, `mmap` compartida y sin archivo) no cuenta en la de nadie; los llaveros del núcleo son los de quien
-califica y los comparten todas las cajas; un socket que no es de la red (`vsock`) sale de ella; y
-quien crea su propio espacio de usuarios es administrador en él, y monta carpetas sin límite. Un
-cuaderno honrado no usa nada de eso.
+vista (`memfd_create`, `shmget`, `mmap` compartida y sin archivo) no cuenta en la de nadie; los
+llaveros del núcleo son los de quien califica y los comparten todas las cajas; un socket que no es
+de la red (`vsock`) sale de ella; y quien crea su propio espacio de usuarios es administrador en él,
+y monta carpetas sin límite. Un cuaderno honrado no usa nada de eso.
 
 El filtro lo escribe libseccomp. El núcleo lo hereda a cada hijo, y nadie lo puede quitar. Lo que
 rechaza falla con un error corriente: no termina el proceso.

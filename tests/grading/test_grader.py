@@ -474,6 +474,10 @@ def test_the_products_are_made_where_nobody_can_forge_them(way, grader, tmp_path
         ("get_ipython().system('ls')", {"get_ipython"}),
         ("x = !python f.py\nimport gc", {"!python", "gc"}),
         ("%%bash\nls", {"%%bash"}),
+        ("%time exec('x')", {"exec"}),
+        ("y = %timeit -n 10 -r 2 -o exec('x')", {"exec"}),
+        ("%%time\nexec('x')", {"exec"}),
+        ('"""\n% """; exec("x")', {"exec", "%"}),
         ("!pip install torch\n%matplotlib inline\nimport matplotlib.pyplot as plt", set()),
         ("model.eval()\nf = torch.compile(f)\nimport re; re.compile('a')", set()),
         ("class A(nn.Module):\n    def __init__(self):\n        self._x = 1", set()),
@@ -491,7 +495,10 @@ def test_the_notebooks_of_the_course_have_nothing_to_look_at():
     assert len(paths) > 10 and set(noticed.values()) == {()}, noticed
 
 
-@pytest.mark.parametrize("text", ["\n" * 500_000, " " * 500_000, "a" * 500_000, "a " * 200_000])
+LONG = ("\n" * 500_000, " " * 500_000, "a" * 500_000, "a " * 200_000, "%timeit " + " " * 400_000)
+
+
+@pytest.mark.parametrize("text", [*LONG, "%timeit" + " -n 1" * 80_000])
 def test_a_long_line_of_nothing_does_not_stop_the_grader(text):
     """Con una expresión regular descuidada, leerla tardaría horas."""
     assert read_submission(json.dumps(notebook([text + "("])).encode()).unusual == ()

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import re
+import textwrap
 
 import nbformat
 import pytest
@@ -192,6 +193,15 @@ def test_most_long_answers_equal_to_those_of_the_course_are_told(topic):
     assert found and found[1] == found[2], "los nombres, los comentarios y los textos no importan"
     assert kind_of(copied, topic) == "", "ya no es el cuaderno sin cambios"
     assert notice(stored("exercises", topic), topic) == ""
+
+
+def test_a_copy_inside_an_if_or_beside_a_magic_is_told_too():
+    def hidden(code):
+        inside = "if True:\n" + textwrap.indent(code, "    ") if code.startswith("def ") else code
+        return f"%matplotlib inline\n{inside}"
+
+    copied = with_code("attention", "solutions", hidden)
+    assert re.match(r"(\d+) de sus \1 respuestas largas", notice(copied, "attention"))
 
 
 def test_a_few_equal_answers_are_not_told():
