@@ -4,8 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEBIAN := bubblewrap chromium hunspell hunspell-es libseccomp2
+TORCH  := 2.13.0
+# El torch que PyPI da en Linux es el de GPU de NVIDIA, varios gigabytes: donde no hay una, el de CPU.
+CPU_INDEX ?= https://download.pytorch.org/whl/cpu
+LOCK = $(BIN)/pip-compile --quiet --strip-extras --no-annotate --no-header \
+    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 # Con SOLUTIONS=0 el sitio se construye sin la parte «Soluciones».
 SOLUTIONS ?= 1
+TESTS ?= tests exercises solutions
 
 .PHONY: site serve test bench regenerate lock system clean
 
@@ -16,7 +22,7 @@ serve: $(READY)  ## sirve el libro en http://localhost:8000 y lo rehace con cada
 	$(BIN)/python book/_ext/serve.py
 
 test: $(READY) system  ## ejecuta todas las pruebas, cuadernos incluidos
-	$(BIN)/python -m pytest -n auto --dist loadfile --nbval --nbval-cell-timeout=300 tests exercises solutions
+	$(BIN)/python -m pytest -n auto --dist loadfile --nbval --nbval-cell-timeout=300 $(TESTS)
 
 bench: $(READY)  ## mide tiempos y memoria, y guarda los resultados en benchmarks/results
 	$(BIN)/python -m benchmarks
@@ -24,16 +30,23 @@ bench: $(READY)  ## mide tiempos y memoria, y guarda los resultados en benchmark
 regenerate: $(READY)  ## rehace los cuadernos de ejercicios y soluciones que hayan cambiado
 	$(BIN)/course regenerate
 
-lock: $(READY)  ## vuelve a fijar las versiones de requirements.txt dentro de los rangos de pyproject.toml
-	$(BIN)/pip-compile --quiet --upgrade --strip-extras --all-extras --no-annotate --no-header \
-	    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
-	    --upgrade-package torch==2.13.0 --output-file requirements.txt pyproject.toml
-	sed -i 's/^torch==\([0-9.]*\)+.*/torch==\1/' requirements.txt
+lock: $(READY)  ## vuelve a fijar las versiones de los dos requirements dentro de los rangos de pyproject.toml
+	$(LOCK) --upgrade --upgrade-package torch==$(TORCH) --output-file requirements.txt \
+	    --extra author --extra cluster --extra dev --extra site --extra teacher pyproject.toml
+	sed -i -e 's/^torch==.*/torch==$(TORCH)/' -e 's/^pyseccomp==.*/& ; sys_platform == "linux"/' requirements.txt
 	echo '-e .' >> requirements.txt
+	grep -v '^-e' requirements.txt > $(VENV)/pinned.txt
+	$(LOCK) --upgrade --constraint $(VENV)/pinned.txt --output-file requirements-student.txt --extra student pyproject.toml
+	sed -i -e '1i --extra-index-url $(CPU_INDEX)' -e 's/^torch==.*/torch==$(TORCH)+cpu ; sys_platform == "linux"\ntorch==$(TORCH) ; sys_platform != "linux"/' \
+	    requirements-student.txt
+	echo '-e .' >> requirements-student.txt
 
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Hace falta Python 3.11 o posterior, y este es %s. Indica otro con: make PYTHON=python3.12" % sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
+	@if [ "$$(uname)" = Linux ] && ! command -v nvidia-smi >/dev/null; then \
+	    echo "Sin GPU de NVIDIA: torch para CPU"; \
+	    $(BIN)/pip install --quiet --disable-pip-version-check --no-deps torch==$(TORCH) --index-url $(CPU_INDEX); fi
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@
 

@@ -6,7 +6,7 @@ importa cuando alguien lo pide.
 
 from course_lib._lazy import offer
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "__version__",

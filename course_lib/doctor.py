@@ -20,7 +20,14 @@ _PROGRAMS = {
     ),
 }
 _ALIASES = {"chromium": ("chromium", "chromium-browser", "google-chrome", "chrome")}
-_SHOWN = ("torch", "numpy", "matplotlib", "nbclient", "jupytext", "jupyter-book", "sphinx")
+_USES = {
+    "student": "resolver los ejercicios en JupyterLab",
+    "teacher": "calificar entregas",
+    "author": "generar los cuadernos",
+    "site": "construir el libro",
+    "cluster": "calificar en varias máquinas",
+    "dev": "las pruebas y las mediciones",
+}
 _GIB = 2**30
 
 
@@ -65,24 +72,35 @@ def _system() -> list[Finding]:
 
 
 def _packages() -> list[Finding]:
-    """Las dependencias del paquete son obligatorias; las del sitio, no."""
-    needed, optional = _declared_packages()
-    remedy = "python -m pip install -r requirements.txt"
-    shown = [Finding(name, _version(name), name in needed, remedy) for name in _SHOWN]
-    others = [name for name in (*needed, *optional) if name not in _SHOWN and not _version(name)]
-    return shown + [Finding(name, "", name in needed, remedy) for name in others]
+    """Las versiones; lo del núcleo es obligatorio, y de los extras se dice cuáles no están."""
+    needed, extras = _declared_packages()
+    findings = [
+        Finding(name, _version(name), required=True, remedy=f"python -m pip install {name}")
+        for name in needed
+    ]
+    for name, packages in extras.items():
+        missing = [package for package in packages if not _version(package)]
+        use = f"{_USES.get(name, 'otras cosas')}; falta {', '.join(missing)}"
+        remedy = f'sirve para {use}: python -m pip install "course_lib[{name}]"'
+        findings.append(Finding(f"extra {name}", "" if missing else "instalado", remedy=remedy))
+    return findings
 
 
-def _declared_packages() -> tuple[list[str], list[str]]:
+def _declared_packages() -> tuple[list[str], dict[str, list[str]]]:
+    """Lo que `course_lib` declara para este sistema: su núcleo, y cada extra."""
     try:
         requirements = importlib.metadata.requires("course_lib") or []
     except importlib.metadata.PackageNotFoundError:
-        return list(_SHOWN[:4]), []
-    needed, optional = [], []
+        return ["torch", "numpy", "matplotlib"], {}
+    needed: list[str] = []
+    extras: dict[str, list[str]] = {}
     for requirement in requirements:
         name = re.match(r"[A-Za-z0-9._-]+", requirement).group()
-        (optional if "extra ==" in requirement else needed).append(name)
-    return needed, optional
+        extra = re.search(r"extra == [\"'](\w+)", requirement)
+        system = re.search(r"sys_platform == [\"'](\w+)", requirement)
+        if system is None or system[1] == sys.platform:
+            (extras.setdefault(extra[1], []) if extra else needed).append(name)
+    return needed, extras
 
 
 def _version(package: str) -> str:
@@ -94,7 +112,7 @@ def _version(package: str) -> str:
 
 def _hardware() -> list[Finding]:
     return [
-        Finding("Dispositivo", _device(), required=True, remedy="instala torch"),
+        Finding("Dispositivo", _device(), required=True, remedy="python -m pip install torch"),
         Finding("Procesadores", str(os.cpu_count() or 1)),
         Finding("Memoria", _memory() or "desconocida"),
         Finding("Disco libre", f"{shutil.disk_usage('.').free / _GIB:.0f} GiB"),

@@ -11,6 +11,8 @@ from rich.console import Console
 from typer import rich_utils
 from typer.core import TyperCommand, TyperGroup
 
+from course_lib._extras import MissingExtraError
+
 _PANELS = {
     "ARGUMENTS_PANEL_TITLE": "Argumentos",
     "OPTIONS_PANEL_TITLE": "Opciones",
@@ -79,6 +81,9 @@ class SpanishGroup(_SpanishHelp, TyperGroup):
         except typer.Abort:
             print_error("Interrumpido.")
             sys.exit(1)
+        except MissingExtraError as error:
+            print_error(str(error))
+            sys.exit(2)
         except Exception as error:
             if not hasattr(error, "format_message"):
                 raise

@@ -91,6 +91,7 @@ class ExampleProject:
     FILES = Path(__file__).parent / "grading" / "example"
     COPIED = (
         "__init__.py",
+        "_extras.py",
         "_lazy.py",
         "cli.py",
         "terminal.py",

@@ -348,7 +348,7 @@ def test_grade_without_distributed_says_how_to_get_it(fake_grader, monkeypatch, 
     monkeypatch.setitem(sys.modules, "distributed", None)
     folder = deliver(tmp_path / "class", ana="{}")
     result = run("grade", folder, "--out", tmp_path / "out", "--cluster", "tcp://x:1")
-    assert result.exit_code == 2 and "pip install 'course_lib[cluster]'" in result.stderr
+    assert result.exit_code == 2 and 'pip install "course_lib[cluster]"' in result.stderr
 
 
 # doctor
@@ -360,7 +360,7 @@ def test_doctor_shows_versions_device_and_memory():
     for text in (
         "Python",
         "torch",
-        "jupyter-book",
+        "extra site",
         "Dispositivo",
         "Memoria",
         "Disco libre",
@@ -371,6 +371,7 @@ def test_doctor_shows_versions_device_and_memory():
 
 def test_doctor_says_how_to_get_what_is_missing(monkeypatch):
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setattr(doctor, "_version", lambda name: "1")
     result = run("doctor")
     assert result.exit_code == 0, "los programas no son indispensables"
     assert "Falta, sin ser indispensable: make, chromium, hunspell, bwrap." in result.output
@@ -383,7 +384,16 @@ def test_doctor_fails_without_a_required_package(monkeypatch):
     result = run("doctor")
     assert result.exit_code == 1
     assert "Falta lo indispensable: torch." in result.stderr
-    assert "pip install -r requirements.txt" in result.output
+    assert "python -m pip install torch" in result.output
+
+
+def test_doctor_says_which_part_is_not_installed(monkeypatch):
+    version = doctor._version
+    monkeypatch.setattr(doctor, "_version", lambda name: "" if name == "jinja2" else version(name))
+    result = run("doctor")
+    assert result.exit_code == 0 and "extra teacher" in result.output.splitlines()[-1]
+    told = " ".join(re.sub("[│⚠️]", " ", result.output).split())
+    assert 'falta jinja2: python -m pip install "course_lib[teacher]"' in told
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from jupyter_core.utils import run_sync
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from course_lib._extras import extra
+
+with extra("student"):
+    from jupyter_core.utils import run_sync
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 VERDICT_KEY = "course_verdict"
 """Dónde deja `check` su veredicto, en los metadatos de la salida."""

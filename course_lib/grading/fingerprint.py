@@ -19,9 +19,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import grimp
-
 import course_lib
+from course_lib._extras import extra
 
 PACKAGE = "course_lib"
 LOCK_FILE = "requirements.txt"
@@ -138,8 +137,10 @@ def reachable_modules(modules: Iterable[str]) -> list[str]:
 
 
 @functools.lru_cache(maxsize=1)
-def _import_graph(state: tuple) -> grimp.ImportGraph:
+def _import_graph(state: tuple) -> Any:
     """Construye el grafo una vez por cada estado de los archivos del paquete."""
+    with extra("author"):
+        import grimp
     return grimp.build_graph(PACKAGE, cache_dir=None)
 
 

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jupytext
-import nbformat
-
+from course_lib._extras import extra
 from course_lib.grading import STUB_MESSAGE
 from course_lib.grading.fingerprint import code_cells, is_check, parse_cell
+
+with extra("author"):
+    import jupytext
+    import nbformat
 
 SOLUTION_ONLY = "solution-only"
 

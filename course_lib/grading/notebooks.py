@@ -19,9 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
-import psutil
-
+from course_lib._extras import extra
 from course_lib.files import write_atomically
 from course_lib.grading.execution import CellFailedError, execute, verdicts
 from course_lib.grading.fingerprint import code_cells, imported_modules, library_fingerprint
@@ -35,6 +33,10 @@ from course_lib.grading.notebook_source import (
     tags,
     validate_names,
 )
+
+with extra("author"):
+    import nbformat
+    import psutil
 
 __all__ = [
     "NotebookError",

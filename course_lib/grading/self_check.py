@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
+from course_lib._extras import extra
 from course_lib.grading.execution import CellFailedError, execute_whole, verdicts
 from course_lib.grading.fingerprint import is_check, parse_cell
 from course_lib.grading.verdict import Verdict
+
+with extra("student"):
+    import nbformat
 
 
 class NotebookFileError(Exception):

@@ -37,7 +37,7 @@ def why_unavailable() -> str:
     if pyseccomp is None:
         return (
             "Falta libseccomp, que limita lo que el código ajeno pide al núcleo: sudo apt-get "
-            "install libseccomp2, y pip install pyseccomp."
+            'install libseccomp2, y pip install "course_lib[teacher]".'
         )
     try:
         _rules()

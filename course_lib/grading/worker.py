@@ -40,6 +40,7 @@ import torch
 
 import course_lib
 import course_lib.grading
+from course_lib._extras import extra
 from course_lib.grading import check as check_module
 from course_lib.grading import running
 from course_lib.grading.box_root import PYTHON
@@ -162,8 +163,9 @@ def _plain_answer(value: Any) -> Any:
 
 
 def _new_shell() -> Any:
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
+    with extra("teacher"):
+        from IPython.core.interactiveshell import InteractiveShell
+        from traitlets.config import Config
 
     config = Config()
     config.HistoryManager.enabled = False

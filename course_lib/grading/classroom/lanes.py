@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from course_lib._extras import extra
 from course_lib.grading.classroom.class_folder import ClassRunError
 from course_lib.grading.classroom.task import close_grader
 from course_lib.grading.sandbox import SandboxError, why_unavailable
@@ -126,7 +127,7 @@ class ClusterLane:
     A una máquina detenida la descarta su planificador (`worker-ttl`), y encarga lo suyo a otra.
 
     Errores:
-        ClassRunError: falta `distributed`, o el grupo no contesta o no tiene procesos.
+        ClassRunError: el grupo no contesta o no tiene procesos.
         SandboxError: alguna máquina no puede construir una caja.
     """
 
@@ -200,12 +201,7 @@ def _unreachable(address: str, error: Exception) -> ClassRunError:
 
 
 def _distributed() -> Any:
-    try:
+    with extra("cluster"):
         import distributed
-    except ImportError:
-        raise ClassRunError(
-            "Para calificar en un grupo de máquinas falta «distributed»: "
-            "pip install 'course_lib[cluster]'."
-        ) from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lo que importa se dice aquí
     return distributed

@@ -10,7 +10,11 @@ from __future__ import annotations
 import re
 
 import regex
-from markupsafe import Markup, escape
+
+from course_lib._extras import extra
+
+with extra("teacher"):
+    from markupsafe import Markup, escape
 
 # Sin ancho: cambian cómo se lee lo que los rodea. Quedan los dos que unen y separan letras.
 _HIDDEN = regex.compile(r"[\p{Cf}--[\u200c\u200d]]", regex.V1)

@@ -13,9 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-import jinja2
-from markupsafe import Markup
-
+from course_lib._extras import extra
 from course_lib.grading.classroom.collection import Graded
 from course_lib.grading.classroom.outline import topic_outline
 from course_lib.grading.classroom.page_text import (
@@ -27,6 +25,10 @@ from course_lib.grading.classroom.page_text import (
 )
 from course_lib.grading.classroom.student_results import STATES, percent
 from course_lib.grading.grader import ExerciseResult
+
+with extra("teacher"):
+    import jinja2
+    from markupsafe import Markup
 
 COURSE = "Atención y Transformers"
 

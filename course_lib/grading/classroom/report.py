@@ -11,13 +11,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from markupsafe import Markup
-
+from course_lib._extras import extra
 from course_lib.grading.classroom.class_results import ClassResults, ClassTopic
 from course_lib.grading.classroom.collection import Graded, by_student
 from course_lib.grading.classroom.rendering import render
 from course_lib.grading.classroom.student_results import STATES, Student, students_of
 from course_lib.plotting import plot_bars, plot_stacked
+
+with extra("teacher"):
+    from markupsafe import Markup
 
 _ROLES = dict(zip(STATES, ("value", "input", "key", "output", "weights", "hidden"), strict=True))
 
