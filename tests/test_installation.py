@@ -9,11 +9,13 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import jupytext
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import course_lib
+from course_lib.grading.fingerprint import code_cells, parse_cell
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -72,6 +74,37 @@ def test_every_other_import_is_of_the_extra_it_names():
     for layer in imports.keys() - {"núcleo"}:
         undeclared = set(imports[layer]) - names_of(EXTRAS[layer])
         assert not undeclared, f"{layer}: {[str(imports[layer][name]) for name in undeclared]}"
+
+
+def code_of(path):
+    """El código que ejecuta un archivo: un módulo, o las celdas de un cuaderno."""
+    if path.suffix == ".py":
+        return ast.parse(path.read_text(encoding="utf-8"))
+    cells = code_cells(jupytext.read(path, fmt="md:myst" if path.suffix == ".md" else None))
+    return ast.Module(
+        [node for cell in cells for node in getattr(parse_cell(cell.source), "body", ())], []
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "layers"),
+    [
+        ("exercises/*.ipynb", []),
+        ("solutions/*.md", []),
+        ("book/*.md", ["site"]),
+        ("book/_ext/**/*.py", ["site"]),
+    ],
+)
+def test_what_is_read_and_solved_runs_with_its_layer(files, layers):
+    homes = metadata.packages_distributions()
+    found = installed_by([*CORE, *(each for layer in layers for each in EXTRAS[layer])])
+    paths = sorted(ROOT.glob(files))
+    assert paths
+    for path in paths:
+        for package, _ in imports_of(code_of(path)):
+            if package in homes and package not in {"course_lib", "book"}:
+                distributions = set(map(canonicalize_name, homes[package]))
+                assert distributions & found, f"{path.relative_to(ROOT)} importa {package}"
 
 
 # Cada capa basta para lo suyo
