@@ -17,7 +17,7 @@ from course_lib.layers.adaptive_computation import (
     FixedComputation,
 )
 from course_lib.layers.depth_recurrence import UniversalDecoder, UniversalEncoder
-from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.layers.normalization import Residual
 
@@ -62,18 +62,9 @@ class GatheringEncoder(UniversalEncoder):
         self, x: States, *, mask: Mask = None, causal: bool = False, start: Start = 0
     ) -> AdaptiveOutput:
         """Transforma x hasta que todas se detienen; como `UniversalEncoder.forward`."""
-        block = self.block
-        step = TiedBlock(
-            block,
-            block.attention,
-            block.residual_attention,
-            self._positions_of(x, start),
-            self.steps,
-            mask=mask,
-            causal=causal,
-        )
-        rule = {"mask": mask, "gather_below": self.gather_below}
-        return self._output(deliberate(self.computation, x, step, **rule))
+        own = (self.block.attention, self.block.residual_attention)
+        _, done = _deliberate(self, x, start, *own, mask=mask, causal=causal)
+        return self._output(done)
 
 
 class GatheringDecoder(UniversalDecoder):
@@ -92,23 +83,25 @@ class GatheringDecoder(UniversalDecoder):
         caches: Sequence[KeyValueCache] | None = None,
     ) -> AdaptiveOutput:
         """Transforma el destino, que mira al origen; como `UniversalDecoder.forward`."""
-        block = self.block
-        step = TiedBlock(
-            block,
-            block.self_attention,
-            block.residual_self,
-            self._positions_of(y, start),
-            self.steps,
-            mask=mask,
-            causal=True,
-            caches=caches,
-            across=(block.cross_attention, keys_values(block.cross_attention, encoded), cross_mask),
+        own, cross = (
+            (self.block.self_attention, self.block.residual_self),
+            self.block.cross_attention,
         )
-        rule = {"mask": mask, "gather_below": self.gather_below}
-        done = deliberate(self.computation, y, step, **rule)
+        across = (cross, keys_values(cross, encoded), cross_mask)
+        seen = {"mask": mask, "causal": True, "caches": caches, "across": across}
+        step, done = _deliberate(self, y, start, *own, **seen)
         if caches is not None:
             step.fill(done.states)
         return self._output(done)
+
+
+def _deliberate(universal, x, start, attention, residual, *, mask, **seen):
+    """El paso del bloque de `universal` y lo que queda de darlo mientras alguna posición siga."""
+    positions = universal._positions_of(x, start)
+    parts = (universal.block, attention, residual, positions, universal.steps)
+    step = TiedBlock(*parts, mask=mask, **seen)
+    rule = {"mask": mask, "gather_below": universal.gather_below}
+    return step, deliberate(universal.computation, x, step, **rule)
 
 
 def deliberate(

@@ -60,31 +60,14 @@ class FrozenTransformerXL(TransformerXL):
         """La memoria del comienzo, vacía; como `TransformerXL.start`."""
         return FrozenMemory(self._limit(length), tuple(ReservedCache() for _ in self.blocks))
 
-    def forward(
+    def read(
         self, token_ids: Int[Tensor, "batch t"], memory: FrozenMemory | None = None
-    ) -> tuple[Float[Tensor, "batch t vocab"], FrozenMemory]:
-        """Lee un segmento; como `TransformerXL.forward`.
+    ) -> tuple[Float[Tensor, "batch t d_model"], FrozenMemory]:
+        """Como `TransformerXL.read`; de aquí salen `forward` y `nll`.
 
         Errores:
             ValueError: los de `TransformerXL.forward`, y si el gradiente está encendido.
         """
-        h, memory = self.read(token_ids, memory)
-        return self.output(h, self.embedding), memory
-
-    def nll(
-        self,
-        token_ids: Int[Tensor, "batch t"],
-        targets: Int[Tensor, "batch t"],
-        memory: FrozenMemory | None = None,
-    ) -> tuple[Float[Tensor, "batch t"], FrozenMemory]:
-        """Da −log P de cada objetivo; como `TransformerXL.nll`."""
-        h, memory = self.read(token_ids, memory)
-        return self.output.nll(h, targets, self.embedding), memory
-
-    def read(
-        self, token_ids: Int[Tensor, "batch t"], memory: FrozenMemory | None = None
-    ) -> tuple[Float[Tensor, "batch t d_model"], FrozenMemory]:
-        """Como `forward`, sin puntuar el vocabulario."""
         memory = self.start() if memory is None else memory
         _require_frozen(memory, self.blocks)
         memory = _with_distances(memory, self.blocks, token_ids.shape[1])

@@ -11,7 +11,7 @@ from course_lib.fast.keys_values import Heads, attend_to, keys_values
 from course_lib.fast.palm_writer import PaLMWriter
 from course_lib.fast.reserved_cache import ReservedCache
 from course_lib.layers.arguments import require_rows
-from course_lib.layers.kv_cache import DecoderState
+from course_lib.layers.encoder_decoder import DecoderState
 from course_lib.models.palm import PaLM
 from course_lib.models.transformer import Transformer
 from course_lib.models.transformer_xl import TransformerXL

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import look_up, not_in_vocabulary, require_ids, require_sizes
+from course_lib.layers.arguments import not_in_vocabulary, require_ids, require_sizes
 
 Hidden = Float[Tensor, "batch t d_model"]
 
@@ -79,19 +79,29 @@ class AdaptiveEmbedding(nn.Module):
             ValueError: si un identificador no está en el vocabulario.
         """
         require_ids("token_ids", token_ids)
-        if len(self.tables) == 1:
-            return self._look_up(0, token_ids)
-        _require_known("token_ids", token_ids, self.vocab_size)
-        x = self.tables[0].weight.new_zeros(*token_ids.shape, self.d_model)
-        for c, (low, high) in enumerate(pairwise(self.ends)):
-            here = (token_ids >= low) & (token_ids < high)
-            # Con `autocast`, lo proyectado llega en 16 bits.
-            x[here] = self._look_up(c, token_ids[here] - low).to(x.dtype)
+        try:
+            return self._look_up(token_ids) * math.sqrt(self.d_model)
+        except IndexError:
+            raise ValueError(not_in_vocabulary("token_ids", token_ids, self.vocab_size)) from None
+
+    def _look_up(self, token_ids):
+        """Busca en todas las tablas, y de cada una deja los tokens de su grupo.
+
+        Así las formas no dependen de los identificadores, que en una GPU habría que leer.
+        """
+        x = self._rows(
+            0, token_ids if len(self.tables) == 1 else token_ids.clamp(max=self.ends[1] - 1)
+        )
+        for c, (low, high) in enumerate(pairwise(self.ends[1:]), start=1):
+            # El último grupo no tiene tope: si el token no está en ninguno, torch lo dice.
+            last = high == self.vocab_size
+            places = (token_ids - low).clamp(min=0, max=None if last else high - low - 1)
+            x = torch.where((token_ids >= low)[..., None], self._rows(c, places), x)
         return x
 
-    def _look_up(self, c, token_ids):
-        x = look_up("token_ids", token_ids, self.tables[c].weight)
-        return (self.projections[c](x) if self.projections else x) * math.sqrt(self.d_model)
+    def _rows(self, c, token_ids):
+        x = self.tables[c](token_ids)
+        return self.projections[c](x) if self.projections else x
 
 
 class AdaptiveSoftmax(nn.Module):
@@ -162,20 +172,25 @@ class AdaptiveSoftmax(nn.Module):
             ValueError: si un objetivo no está en el vocabulario.
         """
         require_ids("targets", targets)
-        _require_known("targets", targets, embedding.vocab_size)
-        targets = targets.long()
+        try:
+            return self._nll(h, targets.long(), embedding)
+        except IndexError:
+            raise ValueError(not_in_vocabulary("targets", targets, embedding.vocab_size)) from None
+
+    def _nll(self, h, targets, embedding):
         if self.groups is None:
-            log_p = _log_softmax(self(h, embedding))
-            return F.nll_loss(log_p.mT, targets, reduction="none")
+            return _minus_log_p(_log_softmax(self(h, embedding)), targets)
         head, tails = self._head(h, embedding)
-        low = embedding.ends[1]
-        log_p = head.gather(-1, targets.clamp(max=low - 1)[..., None])[..., 0]
-        for c, (low, high) in enumerate(pairwise(embedding.ends[1:]), start=1):
-            here = (targets >= low) & (targets < high)
+        nll = _minus_log_p(head, targets.clamp(max=embedding.ends[1] - 1))
+        for c, low in enumerate(embedding.ends[1:-1], start=1):
+            here = targets >= low
+            if c < len(self.biases) - 1:
+                here &= targets < embedding.ends[c + 1]
+            # Una GPU ha de decir cuántos son: puntuar el grupo entero a todos costaría más.
             inside = _log_softmax(self._scores(c, h[here], embedding))
-            chosen = inside.gather(-1, targets[here][:, None] - low)[:, 0]
-            log_p = log_p.masked_scatter(here, tails[..., c - 1][here] + chosen)
-        return -log_p
+            rest = _minus_log_p(inside, targets[here] - low) - tails[..., c - 1][here]
+            nll = nll.masked_scatter(here, rest)
+        return nll
 
     def _head(self, h, embedding):
         """log P de las palabras del primer grupo y de cada uno de los otros grupos."""
@@ -195,9 +210,9 @@ class AdaptiveSoftmax(nn.Module):
         return h @ (self if own else embedding).projections[c].weight
 
 
-def _require_known(name, token_ids, vocab_size):
-    if not token_ids.is_meta and ((token_ids < 0) | (token_ids >= vocab_size)).any():
-        raise ValueError(not_in_vocabulary(name, token_ids, vocab_size))
+def _minus_log_p(log_p, targets):
+    """−log P de cada objetivo; ninguno se ignora, tampoco −100."""
+    return F.nll_loss(log_p.movedim(-1, 1), targets, reduction="none", ignore_index=-(2**63))
 
 
 def _log_softmax(scores):

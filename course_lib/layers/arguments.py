@@ -38,6 +38,14 @@ def require_heads(d_model: int, num_heads: int) -> None:
         )
 
 
+def require_pad_id(pad_id: int, vocab_size: int) -> None:
+    """Exige que el relleno sea una palabra del vocabulario."""
+    if not 0 <= pad_id < vocab_size:
+        raise ValueError(
+            f"pad_id: se esperaba un identificador entre 0 y {vocab_size - 1} y llegó {pad_id}."
+        )
+
+
 def require_width(name: str, X: Tensor, width: int, argument: str) -> None:
     """Exige que el último eje mida lo que se fijó al crear la capa con ese argumento."""
     if X.shape[-1:] != (width,):

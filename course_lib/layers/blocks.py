@@ -6,8 +6,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import require_sizes
+from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.feed_forward import FeedForward
-from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.layers.normalization import Residual, make_norm
 

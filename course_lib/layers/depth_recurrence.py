@@ -13,8 +13,8 @@ from course_lib.layers.adaptive_computation import (
 )
 from course_lib.layers.arguments import require_sizes, require_width
 from course_lib.layers.blocks import DecoderBlock, EncoderBlock, make_final_norm
+from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.embeddings import rows_from
-from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.primitives.positions import sinusoidal_positions
 
 Source = Float[Tensor, "batch t_source d_model"]

@@ -1,6 +1,7 @@
-"""La mezcla de valores de la atención, con sus pesos al alcance de quien quiera mirarlos."""
+"""Lo que toda atención tiene: la mezcla de valores, y la caché de lo que ya se proyectó."""
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import require_dropout
@@ -9,6 +10,7 @@ from course_lib.primitives.attention import attention, attention_weights
 Queries = Float[Tensor, "*batch t_q d_k"]
 Keys = Float[Tensor, "*#batch t_k d_k"]
 Values = Float[Tensor, "*#batch t_k d_v"]
+Heads = Float[Tensor, "batch heads t d_k"]
 
 
 class DotProductAttention(nn.Module):
@@ -38,3 +40,42 @@ class DotProductAttention(nn.Module):
     def weights(self, Q: Queries, K: Keys, V: Values, **seen) -> Float[Tensor, "*batch t_q t_k"]:
         """Da los pesos A con que `forward` mezcla, antes del dropout."""
         return attention_weights(Q, K, **seen)
+
+
+class KeyValueCache:
+    """Las claves y los valores de las posiciones ya vistas, en una capa.
+
+    La capa agrega los de las posiciones nuevas y atiende a todos. El modelo trabaja sobre una
+    copia, que comparte los tensores y se alarga por su cuenta: la de quien llama no cambia, y de un
+    mismo estado pueden salir varias continuaciones.
+
+    Argumentos:
+        K, V: las claves y los valores, `[batch, heads, t, d_k]`; None, si aún no hay nada.
+
+    Fuente: capítulo `decoder`.
+    """
+
+    def __init__(self, K: Heads | None = None, V: Heads | None = None) -> None:
+        self.K, self.V = K, V
+
+    @property
+    def length(self) -> int:
+        """Cuántas posiciones guarda."""
+        return 0 if self.K is None else self.K.shape[-2]
+
+    def append(self, K: Heads, V: Heads) -> tuple[Tensor, Tensor]:
+        """Agrega las posiciones siguientes y da las claves y los valores de todas."""
+        if self.K is not None:
+            K, V = torch.cat((self.K, K), dim=-2), torch.cat((self.V, V), dim=-2)
+        self.K, self.V = K, V
+        return K, V
+
+    def copy(self) -> "KeyValueCache":
+        """Otra caché con lo mismo, que puede alargarse sin que esta cambie."""
+        return KeyValueCache(self.K, self.V)
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "KeyValueCache":
+        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
+        if self.K is None:
+            return KeyValueCache()
+        return KeyValueCache(self.K.index_select(0, rows), self.V.index_select(0, rows))

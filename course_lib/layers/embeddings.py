@@ -8,7 +8,13 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import look_up, require_ids, require_option, require_sizes
+from course_lib.layers.arguments import (
+    look_up,
+    require_ids,
+    require_option,
+    require_pad_id,
+    require_sizes,
+)
 from course_lib.layers.normalization import make_dropout
 from course_lib.primitives.positions import sinusoidal_positions
 
@@ -50,7 +56,7 @@ class InputEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         require_sizes(vocab_size=vocab_size, d_model=d_model, max_length=max_length)
-        _require_pad_id(pad_id, vocab_size)
+        require_pad_id(pad_id or 0, vocab_size)
         require_option("positions", positions, POSITIONS)
         self.max_length, self.positions, self.pad_id = max_length, positions, pad_id
         self.factor = math.sqrt(d_model) if scale else 1.0
@@ -105,22 +111,6 @@ class InputEmbedding(nn.Module):
         return self.dropout(x)
 
 
-def source_and_target(
-    source_vocab: int, target_vocab: int | None, d_model: int, **options
-) -> tuple[InputEmbedding, InputEmbedding]:
-    """La incrustación del origen y la del destino; con un solo vocabulario, es la misma.
-
-    Argumentos:
-        source_vocab, target_vocab: los tamaños de los vocabularios; None, uno para los dos.
-        d_model: ancho de los vectores.
-        options: las demás opciones de `InputEmbedding`.
-    """
-    source = InputEmbedding(source_vocab, d_model, **options)
-    if target_vocab is None:
-        return source, source
-    return source, InputEmbedding(target_vocab, d_model, **options)
-
-
 def rows_from(
     table: Float[Tensor, "max_length d_model"], shape: tuple[int, ...], start: Start
 ) -> Float[Tensor, "... t d_model"]:
@@ -166,10 +156,3 @@ def _out_of_room(low, high, max_length):
         f"Se esperaban posiciones entre 0 y {max_length - 1} y la secuencia va de {low} a {high}: "
         "acórtala o crea el modelo con un max_length mayor."
     )
-
-
-def _require_pad_id(pad_id, vocab_size):
-    if pad_id is not None and not 0 <= pad_id < vocab_size:
-        raise ValueError(
-            f"pad_id: se esperaba un identificador entre 0 y {vocab_size - 1} y llegó {pad_id}."
-        )

@@ -1,8 +1,99 @@
-"""Codificador y decodificador juntos, sin tokens: el dibujo del artículo, por dentro."""
+"""Codificador y decodificador juntos: lo que comparten los modelos que leen y escriben."""
 
-from torch import nn
+from dataclasses import dataclass, replace
+from typing import Literal
 
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.layers.arguments import (
+    require_dropout,
+    require_heads,
+    require_option,
+    require_sizes,
+)
 from course_lib.layers.blocks import Decoder, Encoder, Mask, Source, Target
+from course_lib.layers.dot_product_attention import KeyValueCache
+from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.feed_forward import ACTIVATIONS
+from course_lib.layers.normalization import NORMS, PLACEMENTS
+
+
+@dataclass(frozen=True)
+class EncoderDecoderConfig:
+    """Lo que los dos Transformers tienen en común; cada uno agrega lo suyo.
+
+    Argumentos:
+        source_vocab: tamaño del vocabulario de origen, con los símbolos especiales.
+        target_vocab: el de destino; None, un solo vocabulario y una sola tabla para el origen, el
+            destino y la salida, como en el artículo.
+        d_model, num_heads, d_ff: ancho, cabezas y ancho de la red prealimentada.
+        dropout: el de las incrustaciones y el de la salida de cada subcapa.
+        max_length: la secuencia más larga, en tokens.
+        placement, norm, activation: "post" | "pre" | "sandwich", "layer" | "rms", "relu" | "gelu".
+        final_norm: si cada pila normaliza su salida; None, solo si la colocación lo pide (en
+            "post" no, como en el artículo; `torch.nn.Transformer` lo hace siempre).
+        pad_id, start_id, end_id: identificadores de relleno, comienzo y fin.
+
+    Errores:
+        ValueError: si un valor no tiene sentido.
+    """
+
+    source_vocab: int
+    target_vocab: int | None = None
+    d_model: int = 512
+    num_heads: int = 8
+    d_ff: int = 2048
+    dropout: float = 0.1
+    max_length: int = 512
+    placement: Literal["post", "pre", "sandwich"] = "post"
+    norm: Literal["layer", "rms"] = "layer"
+    activation: Literal["relu", "gelu"] = "relu"
+    final_norm: bool | None = None
+    pad_id: int = 0
+    start_id: int = 1
+    end_id: int = 2
+
+    def __post_init__(self) -> None:
+        require_option("placement", self.placement, PLACEMENTS)
+        require_option("norm", self.norm, NORMS)
+        require_option("activation", self.activation, tuple(ACTIVATIONS))
+        sizes = ("source_vocab", "output_vocab", "d_model", "num_heads", "d_ff", "max_length")
+        require_sizes(**{name: getattr(self, name) for name in sizes})
+        require_heads(self.d_model, self.num_heads)
+        require_dropout(self.dropout)
+        special = (self.pad_id, self.start_id, self.end_id)
+        if len(set(special)) < 3 or not all(0 <= i < self.output_vocab for i in special):
+            raise ValueError(
+                "pad_id, start_id y end_id deben ser distintos y caber en el vocabulario de "
+                f"destino, de {self.output_vocab}; llegaron {special}."
+            )
+        if not self.pad_id < self.source_vocab:
+            raise ValueError(
+                f"pad_id = {self.pad_id} no cabe en source_vocab = {self.source_vocab}."
+            )
+
+    @property
+    def output_vocab(self) -> int:
+        """Tamaño del vocabulario en que escribe el modelo."""
+        return self.source_vocab if self.target_vocab is None else self.target_vocab
+
+    @property
+    def block(self) -> dict[str, object]:
+        """Las opciones de cada bloque, y la normalización del final."""
+        names = ("dropout", "activation", "placement", "norm", "final_norm")
+        return {name: getattr(self, name) for name in names}
+
+    def embeddings(
+        self, positions: Literal["sinusoidal", "learned"] | None
+    ) -> tuple[InputEmbedding, InputEmbedding]:
+        """Crea la incrustación del origen y la del destino; con un solo vocabulario, la misma."""
+        names = ("max_length", "pad_id", "dropout")
+        options = {name: getattr(self, name) for name in names} | {"positions": positions}
+        source = InputEmbedding(self.source_vocab, self.d_model, **options)
+        if self.target_vocab is None:
+            return source, source
+        return source, InputEmbedding(self.target_vocab, self.d_model, **options)
 
 
 class EncoderDecoder(nn.Module):
@@ -40,3 +131,33 @@ class EncoderDecoder(nn.Module):
         """
         encoded = self.encoder(x, mask=source_mask)
         return self.decoder(y, encoded, mask=target_mask, cross_mask=cross_mask, causal=causal)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DecoderState:
+    """Lo que un decodificador necesita para seguir: el origen codificado y sus cachés.
+
+    Argumentos:
+        caches: claves y valores de lo ya escrito: una por bloque, o por paso en el Universal
+            Transformer.
+        encoded: la salida del codificador.
+        mask: qué posiciones del origen se ven.
+    """
+
+    caches: tuple[KeyValueCache, ...]
+    encoded: Float[Tensor, "batch t_source d_model"]
+    mask: Bool[Tensor, "batch 1 t_source"]
+
+    @property
+    def length(self) -> int:
+        """Cuántos tokens van escritos."""
+        return self.caches[0].length
+
+    def copy(self) -> "DecoderState":
+        """Otro estado, cuyas cachés pueden alargarse sin que estas cambien."""
+        return replace(self, caches=tuple(cache.copy() for cache in self.caches))
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "DecoderState":
+        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
+        caches = tuple(cache.select(rows) for cache in self.caches)
+        return replace(self, caches=caches, encoded=self.encoded[rows], mask=self.mask[rows])

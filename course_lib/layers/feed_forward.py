@@ -1,5 +1,6 @@
 """La red prealimentada por posición: dos capas densas que tratan cada posición por su cuenta."""
 
+import math
 from typing import Literal
 
 import torch.nn.functional as F
@@ -7,7 +8,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import require_option, require_sizes, require_width
-from course_lib.layers.dense import Dense
 from course_lib.layers.normalization import make_dropout
 
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
@@ -66,6 +66,26 @@ class FeedForward(nn.Module):
         require_width("x", x, self.W_1.in_features, "d_model")
         hidden = ACTIVATIONS[self.activation](self.W_1(x))
         return self.W_2(self.dropout(hidden))
+
+
+class Dense(nn.Linear):
+    """Multiplica por una matriz aprendida, sin sesgo.
+
+        y = x W,    W ~ N(0, 1/√n) al comenzar, con n = d_in
+
+    Argumentos:
+        d_in: ancho de la entrada.
+        d_out: ancho de la salida.
+
+    Fuente: Chowdhery et al. (2022), §2 y §5; capítulo `palm`.
+    """
+
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__(d_in, d_out, bias=False)
+
+    def reset_parameters(self) -> None:
+        """Sortea W de una normal de desviación 1/√d_in: la salida conserva la escala."""
+        nn.init.normal_(self.weight, std=1 / math.sqrt(self.in_features))
 
 
 class SwiGLU(nn.Module):

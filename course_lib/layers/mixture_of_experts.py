@@ -7,8 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import require_sizes, require_width
-from course_lib.layers.dense import Dense
-from course_lib.layers.feed_forward import SwiGLU
+from course_lib.layers.feed_forward import Dense, SwiGLU
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,8 +6,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import require_heads, require_width
-from course_lib.layers.dot_product_attention import DotProductAttention
-from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.layers.dot_product_attention import DotProductAttention, KeyValueCache
 
 
 class MultiHeadAttention(nn.Module):

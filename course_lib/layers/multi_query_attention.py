@@ -9,9 +9,8 @@ from course_lib.layers.arguments import (
     require_sizes,
     require_width,
 )
-from course_lib.layers.dense import Dense
-from course_lib.layers.dot_product_attention import DotProductAttention
-from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.layers.dot_product_attention import DotProductAttention, KeyValueCache
+from course_lib.layers.feed_forward import Dense
 from course_lib.primitives.positions import ROTARY_LAYOUTS, Layout, rotary_table, rotate
 
 Rotation = tuple[Tensor, Tensor]

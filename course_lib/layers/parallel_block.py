@@ -3,8 +3,8 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.feed_forward import SwiGLU
-from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.layers.multi_query_attention import MultiQueryAttention
 from course_lib.layers.normalization import Norm, make_dropout, make_norm
 

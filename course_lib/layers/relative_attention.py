@@ -109,16 +109,21 @@ def _plus(Q, vector):
 
 def _sinusoid(length, d_model, clamp_length, device, dtype):
     """PE de las distancias, de `length` − 1 a 0: una vista de una tabla que se calcula una vez."""
+    if torch.compiler.is_compiling():  # el grafo la calcula con la longitud que le llegue
+        return _descending(length, d_model, clamp_length, device, dtype)
     capacity = max(256, 1 << (length - 1).bit_length())
-    table = _descending(capacity, d_model, clamp_length, device, dtype)
-    return table[capacity - length :]
+    return _kept(capacity, d_model, clamp_length, device, dtype)[capacity - length :]
 
 
 @lru_cache(maxsize=16)
-def _descending(capacity, d_model, clamp_length, device, dtype):
-    distances = torch.arange(capacity - 1, -1, -1, device=device)
-    if clamp_length is not None:
-        distances = distances.clamp(max=clamp_length)
+def _kept(*arguments):
     # Fuera del modo de inferencia, para que la tabla sirva también al entrenar.
     with torch.inference_mode(False):
-        return sinusoidal_positions(capacity, d_model, device=device, dtype=dtype)[distances]
+        return _descending(*arguments)
+
+
+def _descending(length, d_model, clamp_length, device, dtype):
+    distances = torch.arange(length - 1, -1, -1, device=device)
+    if clamp_length is not None:
+        distances = distances.clamp(max=clamp_length)
+    return sinusoidal_positions(length, d_model, device=device, dtype=dtype)[distances]

@@ -13,6 +13,7 @@ from course_lib.layers.arguments import (
     require_dropout,
     require_heads,
     require_option,
+    require_pad_id,
     require_sizes,
 )
 from course_lib.layers.blocks import EncoderBlock
@@ -80,11 +81,7 @@ class BertConfig:
         require_dropout(self.attention_dropout)
         require_dropout(self.head_dropout or 0.0)
         require_option("activation", self.activation, tuple(ACTIVATIONS))
-        if not 0 <= self.pad_id < self.vocab_size:
-            raise ValueError(
-                f"pad_id: se esperaba un identificador entre 0 y {self.vocab_size - 1} y llegó "
-                f"{self.pad_id}."
-            )
+        require_pad_id(self.pad_id, self.vocab_size)
 
     @classmethod
     def base(cls, vocab_size: int = 30_522, **changes) -> "BertConfig":

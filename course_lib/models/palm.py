@@ -16,9 +16,9 @@ from course_lib.layers.arguments import (
     require_rows,
     require_sizes,
 )
-from course_lib.layers.dense import Dense
+from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.embeddings import InputEmbedding
-from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.layers.feed_forward import Dense
 from course_lib.layers.multi_query_attention import head_width
 from course_lib.layers.normalization import NORMS, make_norm
 from course_lib.layers.parallel_block import ParallelBlock, SerialBlock

@@ -7,78 +7,37 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import (
-    require_dropout,
-    require_heads,
-    require_option,
-    require_rows,
-    require_sizes,
-)
+from course_lib.layers.arguments import require_option, require_rows, require_sizes
 from course_lib.layers.blocks import Decoder, Encoder
-from course_lib.layers.embeddings import POSITIONS, source_and_target
-from course_lib.layers.encoder_decoder import EncoderDecoder
-from course_lib.layers.feed_forward import ACTIVATIONS
-from course_lib.layers.kv_cache import DecoderState, KeyValueCache
-from course_lib.layers.normalization import NORMS, PLACEMENTS
+from course_lib.layers.dot_product_attention import KeyValueCache
+from course_lib.layers.embeddings import POSITIONS
+from course_lib.layers.encoder_decoder import DecoderState, EncoderDecoder, EncoderDecoderConfig
 from course_lib.primitives.masks import padding_mask
 
 Logits = Float[Tensor, "batch t_target vocab"]
 
 
 @dataclass(frozen=True)
-class TransformerConfig:
+class TransformerConfig(EncoderDecoderConfig):
     """Tamaños y variante de un `Transformer`.
 
     Argumentos:
-        source_vocab: tamaño del vocabulario de origen, con los símbolos especiales.
-        target_vocab: el de destino; None, un solo vocabulario y una sola tabla para el origen, el
-            destino y la salida, como en el artículo.
-        d_model, num_heads, num_layers, d_ff: ancho, cabezas, bloques de cada pila y ancho de la
-            red prealimentada.
-        dropout: el de las incrustaciones y el de la salida de cada subcapa.
-        max_length: la secuencia más larga, en tokens.
-        placement, norm, activation, positions: "post" | "pre" | "sandwich", "layer" | "rms",
-            "relu" | "gelu", "sinusoidal" | "learned" | None.
-        final_norm: si cada pila normaliza su salida; None, solo si la colocación lo pide (en
-            "post" no, como en el artículo; `torch.nn.Transformer` lo hace siempre).
-        pad_id, start_id, end_id: identificadores de relleno, comienzo y fin.
+        num_layers: cuántos bloques tiene cada pila.
+        positions: "sinusoidal" | "learned" | None.
+
+    Los demás, los de `EncoderDecoderConfig`.
 
     Errores:
         ValueError: si un valor no tiene sentido.
     """
 
-    source_vocab: int
-    target_vocab: int | None = None
-    d_model: int = 512
-    num_heads: int = 8
     num_layers: int = 6
-    d_ff: int = 2048
-    dropout: float = 0.1
-    max_length: int = 512
-    placement: Literal["post", "pre", "sandwich"] = "post"
-    norm: Literal["layer", "rms"] = "layer"
-    activation: Literal["relu", "gelu"] = "relu"
     positions: Literal["sinusoidal", "learned"] | None = "sinusoidal"
-    final_norm: bool | None = None
-    pad_id: int = 0
-    start_id: int = 1
-    end_id: int = 2
 
     def __post_init__(self) -> None:
-        require_option("placement", self.placement, PLACEMENTS)
-        require_option("norm", self.norm, NORMS)
-        require_option("activation", self.activation, tuple(ACTIVATIONS))
+        super().__post_init__()
+        require_sizes(num_layers=self.num_layers)
         require_option("positions", self.positions, POSITIONS)
-        names = ("source_vocab", "d_model", "num_heads", "num_layers", "d_ff", "max_length")
-        require_sizes(**{name: getattr(self, name) for name in names})
-        require_heads(self.d_model, self.num_heads)
-        require_dropout(self.dropout)
-        self._require_special_ids()
-
-    @property
-    def output_vocab(self) -> int:
-        """Tamaño del vocabulario en que escribe el modelo."""
-        return self.source_vocab if self.target_vocab is None else self.target_vocab
 
     @classmethod
     def base(cls, source_vocab: int = 37_000, **changes) -> "TransformerConfig":
@@ -90,18 +49,6 @@ class TransformerConfig:
         """El modelo grande del artículo (tabla 3)."""
         big = cls(source_vocab, d_model=1024, num_heads=16, d_ff=4096, dropout=0.3)
         return replace(big, **changes)
-
-    def _require_special_ids(self):
-        special = (self.pad_id, self.start_id, self.end_id)
-        if len(set(special)) < 3 or not all(0 <= i < self.output_vocab for i in special):
-            raise ValueError(
-                "pad_id, start_id y end_id deben ser distintos y caber en el vocabulario de "
-                f"destino, de {self.output_vocab}; llegaron {special}."
-            )
-        if not self.pad_id < self.source_vocab:
-            raise ValueError(
-                f"pad_id = {self.pad_id} no cabe en source_vocab = {self.source_vocab}."
-            )
 
 
 class Transformer(nn.Module):
@@ -121,26 +68,10 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
-        self.source_embedding, self.target_embedding = source_and_target(
-            config.source_vocab,
-            config.target_vocab,
-            config.d_model,
-            max_length=config.max_length,
-            positions=config.positions,
-            pad_id=config.pad_id,
-            dropout=config.dropout,
-        )
+        self.source_embedding, self.target_embedding = config.embeddings(config.positions)
         sizes = (config.d_model, config.num_heads, config.d_ff, config.num_layers)
-        options = {
-            "dropout": config.dropout,
-            "activation": config.activation,
-            "placement": config.placement,
-            "norm": config.norm,
-            "final_norm": config.final_norm,
-        }
-        self.encoder_decoder = EncoderDecoder(
-            Encoder(*sizes, **options), Decoder(*sizes, **options)
-        )
+        encoder, decoder = Encoder(*sizes, **config.block), Decoder(*sizes, **config.block)
+        self.encoder_decoder = EncoderDecoder(encoder, decoder)
 
     def forward(
         self,

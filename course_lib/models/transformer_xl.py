@@ -18,6 +18,8 @@ from course_lib.layers.normalization import PLACEMENTS, make_dropout, make_norm
 from course_lib.layers.relative_attention import RelativeAttention
 from course_lib.layers.segment_memory import Memory, MemoryBlock, remember
 
+AnyMemory = Any  # la que da `start`: `Memory` aquí, y otra en `fast`
+
 
 @dataclass(frozen=True)
 class TransformerXLConfig:
@@ -132,8 +134,8 @@ class TransformerXL(nn.Module):
     def forward(
         self,
         token_ids: Int[Tensor, "batch t"],
-        memory: Memory | None = None,
-    ) -> tuple[Float[Tensor, "batch t vocab"], Memory]:
+        memory: AnyMemory = None,
+    ) -> tuple[Float[Tensor, "batch t vocab"], AnyMemory]:
         """Lee un segmento después de los que la memoria recuerda.
 
         Argumentos:
@@ -160,8 +162,8 @@ class TransformerXL(nn.Module):
         self,
         token_ids: Int[Tensor, "batch t"],
         targets: Int[Tensor, "batch t"],
-        memory: Memory | None = None,
-    ) -> tuple[Float[Tensor, "batch t"], Memory]:
+        memory: AnyMemory = None,
+    ) -> tuple[Float[Tensor, "batch t"], AnyMemory]:
         """Da −log P de cada objetivo y la memoria nueva, sin puntuar todo el vocabulario.
 
         Argumentos:

@@ -1,88 +1,44 @@
 """El Universal Transformer: un solo bloque, repetido tantas veces como haga falta."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.adaptive_computation import AdaptiveOutput
-from course_lib.layers.arguments import (
-    require_dropout,
-    require_heads,
-    require_option,
-    require_rows,
-    require_sizes,
-)
+from course_lib.layers.arguments import require_rows, require_sizes
 from course_lib.layers.depth_recurrence import UniversalDecoder, UniversalEncoder
-from course_lib.layers.embeddings import source_and_target
-from course_lib.layers.feed_forward import ACTIVATIONS
-from course_lib.layers.kv_cache import DecoderState, KeyValueCache
-from course_lib.layers.normalization import NORMS, PLACEMENTS
+from course_lib.layers.dot_product_attention import KeyValueCache
+from course_lib.layers.encoder_decoder import DecoderState, EncoderDecoderConfig
 from course_lib.primitives.masks import padding_mask
 
 Start = int | Int[Tensor, " batch"]
 
 
 @dataclass(frozen=True)
-class UniversalTransformerConfig:
+class UniversalTransformerConfig(EncoderDecoderConfig):
     """Tamaños y variante de un `UniversalTransformer`.
 
     Argumentos:
-        source_vocab: tamaño del vocabulario de origen, con los símbolos especiales.
-        target_vocab: el de destino; None, un solo vocabulario y una sola tabla.
-        d_model, num_heads, d_ff: ancho, cabezas y ancho de la red prealimentada.
         max_steps: cuántas veces se aplica el bloque, como mucho.
         adaptive: si cada posición decide cuándo parar; con False, todas dan max_steps pasos.
         epsilon: ε de la parada.
-        dropout: el de las incrustaciones y el de la salida de cada subcapa.
-        max_length: la secuencia más larga, en tokens.
-        placement, norm, activation, final_norm: como en `TransformerConfig`.
-        pad_id, start_id, end_id: identificadores de relleno, comienzo y fin.
+
+    Los demás, los de `EncoderDecoderConfig`.
 
     Errores:
         ValueError: si un valor no tiene sentido.
     """
 
-    source_vocab: int
-    target_vocab: int | None = None
-    d_model: int = 512
-    num_heads: int = 8
-    d_ff: int = 2048
     max_steps: int = 6
     adaptive: bool = True
     epsilon: float = 0.01
-    dropout: float = 0.1
-    max_length: int = 512
-    placement: Literal["post", "pre", "sandwich"] = "post"
-    norm: Literal["layer", "rms"] = "layer"
-    activation: Literal["relu", "gelu"] = "relu"
-    final_norm: bool | None = None
-    pad_id: int = 0
-    start_id: int = 1
-    end_id: int = 2
 
     def __post_init__(self) -> None:
-        require_option("placement", self.placement, PLACEMENTS)
-        require_option("norm", self.norm, NORMS)
-        require_option("activation", self.activation, tuple(ACTIVATIONS))
-        names = ("source_vocab", "d_model", "num_heads", "d_ff", "max_steps", "max_length")
-        require_sizes(**{name: getattr(self, name) for name in names})
-        require_heads(self.d_model, self.num_heads)
-        require_dropout(self.dropout)
-        special = (self.pad_id, self.start_id, self.end_id)
-        smallest = min(self.source_vocab, self.output_vocab)
-        if len(set(special)) < 3 or not all(0 <= i < smallest for i in special):
-            raise ValueError(
-                "pad_id, start_id y end_id deben ser distintos y caber en los dos vocabularios, "
-                f"el menor de {smallest}; llegaron {special}."
-            )
-
-    @property
-    def output_vocab(self) -> int:
-        """Tamaño del vocabulario en que escribe el modelo."""
-        return self.source_vocab if self.target_vocab is None else self.target_vocab
+        super().__post_init__()
+        require_sizes(max_steps=self.max_steps)
 
 
 class UniversalOutput(NamedTuple):
@@ -115,19 +71,11 @@ class UniversalTransformer(nn.Module):
     def __init__(self, config: UniversalTransformerConfig) -> None:
         super().__init__()
         self.config = config
-        self.source_embedding, self.target_embedding = source_and_target(
-            config.source_vocab,
-            config.target_vocab,
-            config.d_model,
-            max_length=config.max_length,
-            positions=None,  # se suman antes de cada paso
-            pad_id=config.pad_id,
-            dropout=config.dropout,
-        )
+        # Las posiciones se suman antes de cada paso.
+        self.source_embedding, self.target_embedding = config.embeddings(positions=None)
         sizes = (config.d_model, config.num_heads, config.d_ff)
-        names = ("max_steps", "max_length", "adaptive", "epsilon", "final_norm")
-        names += ("dropout", "activation", "placement", "norm")
-        options = {name: getattr(config, name) for name in names}
+        names = ("max_steps", "max_length", "adaptive", "epsilon")
+        options = config.block | {name: getattr(config, name) for name in names}
         self.encoder = UniversalEncoder(*sizes, **options)
         self.decoder = UniversalDecoder(*sizes, **options)
 

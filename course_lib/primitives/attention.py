@@ -40,7 +40,7 @@ def attention_scores(Q: Queries, K: Keys) -> Float[Tensor, "*batch t_q t_k"]:
 
     Fuente: Luong et al. (2015), §3.1 («dot»); ecuación `eq-attention` del capítulo `attention`.
     """
-    _require_matching(Q, K)
+    _require_inputs(Q, K)
     return Q @ K.transpose(-2, -1)
 
 
@@ -77,13 +77,11 @@ def attention_weights(
 
     Fuente: Vaswani et al. (2017), §3.2.1; ecuación `eq-attention` del capítulo `attention`.
     """
-    scores = _resolve_beta(beta, Q) * attention_scores(Q, K)
+    _require_inputs(Q, K, mask=mask, bias=bias)
+    scores = _resolve_beta(beta, Q) * (Q @ K.transpose(-2, -1))
     if bias is not None:
-        _require_bias(bias, Q, scores.shape)
         scores = scores + bias
     normalise = hard_argmax if hard else soft_argmax
-    if mask is not None:
-        _require_mask(mask, scores.shape)
     if causal:
         mask = _only_past(mask, Q, K)
     if mask is None:
@@ -134,20 +132,16 @@ def attention(
 
     Fuente: Vaswani et al. (2017), §3.2.1; ecuación `eq-attention` del capítulo `attention`.
     """
-    _require_matching(Q, K, V)
+    _require_inputs(Q, K, V, mask, bias)
     if hard:
         shown = {"mask": mask, "causal": causal, "bias": bias}
         return attention_weights(Q, K, beta=beta, hard=True, **shown) @ V
     t_q, t_k = Q.shape[-2], K.shape[-2]
-    if mask is not None:
-        _require_mask(mask, (*_batch_shape(Q, K, V), t_q, t_k))
     causal = causal and bool(t_q > 1)  # una consulta sola es la última: ya ve solo su pasado
     if causal and (mask is not None or bias is not None or t_q != t_k):
         # El atajo causal de torch alinea por arriba (con una memoria delante no vale) y no
         # admite nada que sumar.
         mask, causal = _only_past(mask, Q, K), False
-    if bias is not None:
-        _require_bias(bias, Q, (*_batch_shape(Q, K, V), t_q, t_k))
     return _fused(Q, K, V, _resolve_beta(beta, Q), mask, bias, causal, dropout)
 
 
@@ -203,19 +197,16 @@ def _resolve_beta(beta, Q):
     return beta
 
 
-def _require_matching(Q, K, V=None):
+def _require_inputs(Q, K, V=None, mask=None, bias=None):
+    """La puerta de este archivo: todo lo que se exige de los tensores que llegan."""
     tensors = {"Q": Q, "K": K} | ({} if V is None else {"V": V})
     for name, X in tensors.items():
         require_floating(name, X)
+        _require_like(name, X, Q)
         if X.ndim < 2:
             raise ValueError(
                 f"{name}: se esperaban al menos dos ejes, [..., t, d], y llegó la forma "
                 f"{tuple(X.shape)}. Si es un solo vector, dale un eje de tiempo: {name}[None]."
-            )
-        if X.dtype != Q.dtype or X.device != Q.device:
-            raise ValueError(
-                f"Se esperaban tensores del mismo tipo y dispositivo: Q es {Q.dtype} en "
-                f"{Q.device} y {name} es {X.dtype} en {X.device}. Usa {name}.to(Q)."
             )
     if Q.shape[-1] != K.shape[-1]:
         raise ValueError(
@@ -227,36 +218,32 @@ def _require_matching(Q, K, V=None):
             "Cada clave lleva un valor: "
             f"K tiene t_k = {K.shape[-2]} y V tiene {V.shape[-2]}. Revisa de dónde salen."
         )
-    _require_broadcastable(tensors)
-
-
-def _require_broadcastable(tensors):
     try:
-        _batch_shape(*tensors.values())
+        shape = (*_batch_shape(*tensors.values()), Q.shape[-2], K.shape[-2])
     except RuntimeError:
         shapes = ", ".join(f"{name} {tuple(X.shape)}" for name, X in tensors.items())
         raise ValueError(
             f"Los ejes de lote deben coincidir o valer 1, y llegaron {shapes}. "
             "Los dos últimos ejes son [t, d]; los anteriores, el lote y las cabezas."
         ) from None
+    if mask is not None:
+        if mask.dtype != torch.bool:
+            raise ValueError(
+                f"mask: se esperaba una máscara booleana (True = visible) y llegó {mask.dtype}. "
+                "Si es de ceros y unos, usa mask.bool()."
+            )
+        _require_fits("mask", mask, shape)
+    if bias is not None:
+        _require_like("bias", bias, Q)
+        _require_fits("bias", bias, shape)
 
 
-def _require_bias(bias, Q, shape):
-    if bias.dtype != Q.dtype or bias.device != Q.device:
+def _require_like(name, X, Q):
+    if X.dtype != Q.dtype or X.device != Q.device:
         raise ValueError(
-            f"bias: se esperaba {Q.dtype} en {Q.device}, como Q, y llegó {bias.dtype} en "
-            f"{bias.device}. Usa bias.to(Q)."
+            f"{name}: se esperaba del mismo tipo y dispositivo que Q, {Q.dtype} en {Q.device}, y "
+            f"llegó {X.dtype} en {X.device}. Usa {name}.to(Q)."
         )
-    _require_fits("bias", bias, shape)
-
-
-def _require_mask(mask, shape):
-    if mask.dtype != torch.bool:
-        raise ValueError(
-            f"mask: se esperaba una máscara booleana (True = visible) y llegó {mask.dtype}. "
-            "Si es de ceros y unos, usa mask.bool()."
-        )
-    _require_fits("mask", mask, shape)
 
 
 def _require_fits(name, X, shape):

@@ -191,8 +191,13 @@ def _require_shapes(logits, targets, label_smoothing):
         )
 
 
-def _require_targets(y: Tensor, counted: Tensor, vocab: int) -> int:
-    """Cuenta los tokens que cuentan; los otros pueden ser cualquier número, como −100."""
+def _require_targets(y: Tensor, counted: Tensor, vocab: int) -> int | Tensor:
+    """Cuenta los tokens que cuentan; los otros pueden ser cualquier número, como −100.
+
+    Fuera de la CPU no se mira cuáles son: leerlos detendría la cola de la GPU en cada paso.
+    """
+    if not y.is_cpu:
+        return counted.sum()
     outside = counted & ((y < 0) | (y >= vocab))
     count, wrong = torch.stack((counted.sum(), outside.sum())).tolist()
     if wrong:

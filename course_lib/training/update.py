@@ -59,8 +59,9 @@ class Update:
         self.optimizer.zero_grad(set_to_none=True)
         loss = self._accumulate(self.world.share(batches), self.world.share(counts), sum(counts))
         limit = math.inf if self.clip_norm is None else self.clip_norm
-        norm = nn.utils.clip_grad_norm_(self.objective.parameters(), limit).item()
-        loss = self.world.sum(loss).item()
+        norm = nn.utils.clip_grad_norm_(self.objective.parameters(), limit)
+        # Un solo viaje al dispositivo por paso: sin él no se sabría si hay que actualizar.
+        loss, norm = torch.stack((self.world.sum(loss), norm.to(loss))).tolist()
         _require_finite("La pérdida", loss, step)
         _require_finite("La norma del gradiente", norm, step)
         self.optimizer.step()

@@ -6,9 +6,8 @@ from torch import nn
 from torch.testing import assert_close
 
 from course_lib.layers.blocks import Decoder, DecoderBlock, Encoder, EncoderBlock
-from course_lib.layers.dot_product_attention import DotProductAttention
+from course_lib.layers.dot_product_attention import DotProductAttention, KeyValueCache
 from course_lib.layers.encoder_decoder import EncoderDecoder
-from course_lib.layers.kv_cache import KeyValueCache
 from course_lib.layers.normalization import NORMS, PLACEMENTS
 from course_lib.recording import attention_maps
 

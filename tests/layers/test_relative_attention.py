@@ -10,7 +10,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from course_lib.fast.keys_values import keys_values
-from course_lib.layers.kv_cache import KeyValueCache
+from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.layers.relative_attention import RelativeAttention
 from course_lib.primitives.masks import causal_mask

@@ -449,7 +449,7 @@ def test_another_attention_is_refused():
         ({"dropout": 1.0}, "dropout: se esperaba"),
         ({"epsilon": 0.0}, "epsilon: se esperaba"),
         ({"pad_id": 1}, "pad_id, start_id y end_id deben ser distintos"),
-        ({"end_id": 99}, "caber en los dos vocabularios"),
+        ({"end_id": 99}, "caber en el vocabulario"),
     ],
 )
 def test_bad_configurations_are_explained(as_user, changes, message):
