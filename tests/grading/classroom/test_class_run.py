@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from course_lib._extras import MissingExtraError
 from course_lib.grading.classroom import class_folder, class_run, lanes
 from course_lib.grading.classroom import task as task_module
 from course_lib.grading.classroom.class_run import (
@@ -513,7 +514,7 @@ def test_a_cluster_that_is_not_there_is_said(out, monkeypatch):
         with pytest.raises(ClassRunError, match="No contesta ningún grupo"):
             grade_class(entries(1), folder, cluster="nada")
         monkeypatch.setitem(sys.modules, "distributed", None)
-        with pytest.raises(ClassRunError, match=r"course_lib\[cluster\]"):
+        with pytest.raises(MissingExtraError, match=r"course_lib\[cluster\]"):
             grade_class(entries(1), folder, cluster="tcp://127.0.0.1:1")
 
 
