@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import course_lib
-from course_lib.grading.fingerprint import code_cells, parse_cell
+from course_lib.notebooks.fingerprint import code_cells, parse_cell
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -197,7 +197,7 @@ plot_attention(torch.eye(2), alt="la identidad")
     [
         ("student", "course_lib.grading.self_check"),
         ("teacher", "course_lib.grading.classroom"),
-        ("author", "course_lib.grading.notebooks"),
+        ("author", "course_lib.notebooks.generation"),
     ],
 )
 def test_an_extra_is_enough_for_its_part(name, part):

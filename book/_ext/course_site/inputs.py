@@ -16,7 +16,7 @@ RECORD = re.compile(r"benchmarks/results/\w+\.json")
 
 def chapter_inputs(path: Path, project: Path = PROJECT) -> dict[str, str]:
     """El resumen (SHA-256) de cada parte: celdas, versiones, módulos alcanzados y lo que lee."""
-    from course_lib.grading import fingerprint as parts
+    from course_lib.notebooks import fingerprint as parts
 
     code = [cell.source for cell in parts.code_cells(jupytext.read(path))]
     inputs = {OWN_TEXT: _digest("\0".join(code).encode()), LOCK: _file(project / LOCK)}
