@@ -176,7 +176,7 @@ def test_with_the_core_alone_only_what_prepares_and_grades_is_missing():
     """Lo que falta lo dice un extra, nunca un `ModuleNotFoundError` sin explicar."""
     refused = json.loads(run_with(CORE, IMPORT_ALL, modules_under("course_lib")))
     assert refused and all("course_lib[" in message for message in refused.values())
-    assert {name.split(".")[1] for name in refused} == {"grading"}
+    assert {name.split(".")[1] for name in refused} == {"grading", "notebooks"}
 
 
 def test_with_the_core_alone_an_answer_is_checked_and_drawn():
