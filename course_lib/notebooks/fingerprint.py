@@ -21,6 +21,7 @@ from typing import Any
 
 import course_lib
 from course_lib._extras import extra
+from course_lib._lazy import homes
 
 PACKAGE = "course_lib"
 LOCK_FILE = "requirements.txt"
@@ -103,7 +104,9 @@ def _imports(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            offered = homes(node.module)
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            names |= {offered[alias.name] for alias in node.names if alias.name in offered}
         elif is_check(node):
             names.add(f"{PACKAGE}.checks.{node.args[0].value.partition('.')[0]}")
     return names

@@ -74,6 +74,18 @@ def test_the_imports_of_a_cell(code, expected):
     assert imported_modules([code]) == expected
 
 
+@pytest.mark.parametrize(
+    ("code", "module"),
+    [
+        ("from course_lib.models import PaLM", "course_lib.models.palm"),
+        ("from course_lib import check", "course_lib.judging.check"),
+        ("from course_lib.primitives import attention", "course_lib.primitives.attention"),
+    ],
+)
+def test_what_a_package_offers_is_in_its_module(code, module):
+    assert module in imported_modules([code])
+
+
 SCRIPT = """
 import json, sys
 from course_lib.notebooks.fingerprint import module_files, reachable_modules
