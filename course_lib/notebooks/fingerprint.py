@@ -12,8 +12,10 @@ import ast
 import contextlib
 import functools
 import hashlib
+import io
 import platform
 import re
+import tokenize
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
@@ -30,6 +32,8 @@ LOCK_FILE = "requirements.txt"
 def library_fingerprint(modules: Iterable[str], near: Path | None) -> str:
     """Resume los módulos alcanzados desde unos dados, y las versiones de los demás paquetes.
 
+    De un módulo cuenta el código: cambiar un comentario o un docstring no vuelve a ejecutar nada.
+
     Argumentos:
         modules: nombres completos de módulos de `course_lib`.
         near: un archivo o carpeta del proyecto; `requirements.txt` se busca de ahí hacia arriba.
@@ -38,7 +42,7 @@ def library_fingerprint(modules: Iterable[str], near: Path | None) -> str:
     parts = [installed_versions() if near is None else _lock_text(near)]
     for path in module_files(reachable_modules(modules)):
         relative = path.relative_to(_package_folder()).as_posix()
-        parts += [relative, _file_text(path)]
+        parts += [relative, code_of(path)]
     return _digest(parts)
 
 
@@ -173,6 +177,25 @@ def _is_data(path: Path) -> bool:
 
 def _package_folder() -> Path:
     return Path(course_lib.__file__).parent
+
+
+def code_of(path: Path) -> str:
+    """Da el texto de un módulo sin comentarios ni docstrings, que no cambian lo que hace.
+
+    Se quitan líneas del texto, y no se vuelve a escribir el árbol: así es igual en todo Python.
+    """
+    text = _file_text(path)
+    if path.suffix != ".py":
+        return text
+    lines: list[str | None] = list(text.split("\n"))
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start
+            lines[line - 1] = lines[line - 1][:column].rstrip() or None
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
+            lines[node.lineno - 1 : node.end_lineno] = [None] * (node.end_lineno - node.lineno + 1)
+    return "\n".join(line for line in lines if line is not None)
 
 
 def _lock_text(near: Path) -> str:

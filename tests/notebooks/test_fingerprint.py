@@ -8,6 +8,7 @@ from importlib import metadata
 import pytest
 
 from course_lib.notebooks.fingerprint import (
+    code_of,
     imported_modules,
     installed_versions,
     library_fingerprint,
@@ -54,6 +55,36 @@ def test_it_is_the_same_with_other_line_endings(lock):
     before = library_fingerprint(MODULES, lock)
     lock.write_bytes(b"torch==2.13.0\r\n")
     assert library_fingerprint(MODULES, lock) == before
+
+
+WRITTEN = '''"""Lo que hace."""
+
+A = "# no es un comentario"  # esto sí
+
+
+def f(x):
+    """Dice
+    y muestra."""
+    # aquí
+    return f"{x} # tampoco"
+'''
+
+
+def test_only_the_code_of_a_module_counts(tmp_path):
+    module = tmp_path / "module.py"
+    module.write_text(WRITTEN)
+    before = code_of(module)
+    assert [line for line in before.splitlines() if line] == [
+        'A = "# no es un comentario"',
+        "def f(x):",
+        '    return f"{x} # tampoco"',
+    ]
+    module.write_text(
+        WRITTEN.replace("Dice", "Cuenta\n\n").replace("# aquí", "# allí\n    # también")
+    )
+    assert code_of(module) == before
+    module.write_text(WRITTEN.replace("tampoco", "tampoco."))
+    assert code_of(module) != before
 
 
 @pytest.mark.parametrize(
