@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-PACKAGES = ("primitives",)
+PACKAGES = ("primitives", "layers")
 
 
 def package(name: str) -> ModuleType:
