@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-PACKAGES = ("primitives", "layers", "models")
+PACKAGES = ("primitives", "layers", "models", "tokenization", "recording", "decoding")
 
 
 def package(name: str) -> ModuleType:
