@@ -61,13 +61,13 @@ class WordPiece:
 
     Ejemplo:
         >>> from course_lib.tokenization import WordPiece
-        >>> pieces = WordPiece(["[UNK]", "[CLS]", "[SEP]", "gat", "##o", "##ito", "come"])
-        >>> pieces.tokens("El gatito come")
-        ['[UNK]', 'gat', '##ito', 'come']
-        >>> pieces.encode_pair("gato", "come")  # tokens y segmentos
+        >>> pieces = WordPiece(["[UNK]", "[CLS]", "[SEP]", "gat", "##o", "##os", "comen"])
+        >>> pieces.tokens("Los gatos comen")
+        ['[UNK]', 'gat', '##os', 'comen']
+        >>> pieces.encode_pair("gato", "comen")  # tokens y segmentos
         ([1, 3, 4, 2, 6, 2], [0, 0, 0, 0, 1, 1])
         >>> pieces.decode([3, 5, 6])
-        'gatito come'
+        'gatos comen'
     """
 
     def __init__(
