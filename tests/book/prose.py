@@ -57,7 +57,6 @@ ROLE_TARGET = re.compile(r"^(.*?)\s*<[^<>]*>$", re.S)
 # terminal.py traduce los mensajes de Typer: los originales están en inglés.
 CORPUS = {
     "course_lib/terminal.py",
-    "course_lib/grading/classroom/_moodle_headers.py",
     *(
         f"course_lib/data/{name}.py"
         for name in ("_lexicon", "_methods", "_opinions", "_grammar", "_tasks")
