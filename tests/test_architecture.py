@@ -33,6 +33,7 @@ def test_static_checks(command):
 
 OFFERING = (
     "",
+    ".data",
     ".fast",
     ".layers",
     ".models",
