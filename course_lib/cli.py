@@ -59,7 +59,7 @@ def regenerate(
     ] = False,
 ) -> None:
     """Genera los cuadernos de ejercicios y soluciones desde solutions/TEMA.md."""
-    from course_lib.grading import notebooks
+    from course_lib.notebooks import generation as notebooks
 
     root = _project_root()
     known = notebooks.topics_in(root)
@@ -236,7 +236,7 @@ def grade(
     from course_lib.grading.classroom.lanes import ClassRunError, ClusterLostError
     from course_lib.grading.classroom.publication import TopicsError
     from course_lib.grading.classroom.worksheet import WorksheetError, read_worksheet
-    from course_lib.grading.sandbox import SandboxError
+    from course_lib.grading.sandbox.box import SandboxError
 
     topics = list(dict.fromkeys(topic or ()))
     try:
@@ -317,7 +317,7 @@ def _require_usable(topics: list[str], site: str | None) -> None:
 
 def _require_isolated(*, needed: bool) -> None:
     from course_lib.grading.classroom.class_run import SandboxError, why_unavailable
-    from course_lib.grading.grader import WHAT_IS_LOST
+    from course_lib.grading.sandbox.grader import WHAT_IS_LOST
 
     if needed and (reason := why_unavailable()):
         raise SandboxError(
@@ -339,7 +339,7 @@ def _grade_and_publish(
     from course_lib.grading.classroom.collection import collect
     from course_lib.grading.classroom.publication import publish
     from course_lib.grading.classroom.results import ClassResults
-    from course_lib.grading.grader import WHAT_IS_LOST
+    from course_lib.grading.sandbox.grader import WHAT_IS_LOST
 
     entries = collect(submissions)
     errors = Console(stderr=True, soft_wrap=True)
@@ -377,7 +377,7 @@ def _grade_with_progress(
 
 def _print_summary(results: object, published: object) -> None:
     """Resume la clase. Nada de lo que escribió un estudiante llega entero a la terminal."""
-    from course_lib.grading.wire import clean
+    from course_lib.grading.sandbox.wire import clean
 
     console = Console()
     console.print(_class_table(results))

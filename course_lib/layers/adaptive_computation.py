@@ -23,6 +23,17 @@ class AdaptiveOutput(NamedTuple):
         n_updates: cuántas veces se transformó cada posición, N, `[batch, t]`.
         remainders: el resto R, el peso del último paso, `[batch, t]`.
         last_states: el último estado de cada posición, sin mezclar: el que ven las demás.
+
+    Fuente: Graves (2016), §2; Dehghani et al. (2018), §2.2; capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import UniversalEncoder
+        >>> encoder = UniversalEncoder(8, 2, 16, max_steps=3, max_length=10, adaptive=False)
+        >>> real = torch.tensor([[[True, True, True, False]]])  # la última es relleno
+        >>> output = encoder(torch.rand(1, 4, 8), mask=real)
+        >>> output.states.shape, output.n_updates
+        (torch.Size([1, 4, 8]), tensor([[3, 3, 3, 0]]))
     """
 
     states: States
@@ -47,6 +58,15 @@ class Deliberation(NamedTuple):
         mixed: la mezcla de los estados hasta ahora.
         total: la suma de las p hasta ahora.
         n_updates, remainders: los de `AdaptiveOutput`.
+
+    Fuente: Graves (2016), §2; capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import Deliberation
+        >>> d = Deliberation.begin(torch.rand(1, 3, 8), torch.tensor([[[True, True, False]]]))
+        >>> d.n, d.active  # cero pasos; el relleno no sigue
+        (0, tensor([[ True,  True, False]]))
     """
 
     n: int
@@ -98,6 +118,19 @@ class AdaptiveComputation(nn.Module):
 
     Fuente: Graves (2016), §2; Dehghani et al. (2018), §2.2; ecuaciones `eq-act-halting`,
     `eq-act-remainder` y `eq-act-output` del capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import AdaptiveComputation
+        >>> act = AdaptiveComputation(d_model=4, max_steps=5)
+        >>> u = torch.zeros(1, 3, 4)  # p = σ(b) = σ(1) = 0.73: con dos pasos pasa de 1 − ε
+        >>> d = act.start(u)
+        >>> for n in range(act.max_steps):
+        ...     d = act(d, u, torch.full((1, 3, 4), n + 1.0))
+        >>> d.output().n_updates
+        tensor([[2, 2, 2]])
+        >>> d.output().remainders.detach()  # 1 − 0.73
+        tensor([[0.2689, 0.2689, 0.2689]])
     """
 
     def __init__(
@@ -164,6 +197,16 @@ class FixedComputation(nn.Module):
         max_steps: cuántas veces.
 
     Fuente: Dehghani et al. (2018), §2.1; capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import FixedComputation
+        >>> fixed = FixedComputation(max_steps=3)
+        >>> d = fixed.start(torch.zeros(1, 2, 4))
+        >>> for _ in range(fixed.max_steps):
+        ...     d = fixed(d, d.states, d.states + 1)
+        >>> d.output().states[0, 0], d.output().n_updates
+        (tensor([3., 3., 3., 3.]), tensor([[3, 3]]))
     """
 
     def __init__(self, max_steps: int) -> None:

@@ -33,6 +33,15 @@ class AdaptiveEmbedding(nn.Module):
         ValueError: si los cortes no crecen dentro del vocabulario o una tabla queda sin ancho.
 
     Fuente: Dai et al. (2019), §4.1; Baevski y Auli (2019), §3; Grave et al. (2017), §4.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import AdaptiveEmbedding
+        >>> embedding = AdaptiveEmbedding(1000, d_model=16, cutoffs=(100, 400), div_val=2)
+        >>> [tuple(table.weight.shape) for table in embedding.tables]  # más raras, más estrechas
+        [(100, 16), (300, 8), (600, 4)]
+        >>> embedding(torch.tensor([[5, 999]])).shape
+        torch.Size([1, 2, 16])
     """
 
     def __init__(
@@ -119,6 +128,16 @@ class AdaptiveSoftmax(nn.Module):
             la de la cabecera, que siempre es propia (los autores lo hacen así).
 
     Fuente: Grave et al. (2017), §4; Dai et al. (2019), §4.1.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import AdaptiveEmbedding, AdaptiveSoftmax
+        >>> embedding = AdaptiveEmbedding(1000, d_model=16, cutoffs=(100, 400), div_val=2)
+        >>> log_p = AdaptiveSoftmax(embedding)(torch.rand(1, 2, 16), embedding)
+        >>> log_p.shape
+        torch.Size([1, 2, 1000])
+        >>> log_p.exp().sum(-1).detach().round(decimals=3)  # los grupos, juntos, suman 1
+        tensor([[1., 1.]])
     """
 
     def __init__(self, embedding: AdaptiveEmbedding, *, tie_projections: bool = True) -> None:

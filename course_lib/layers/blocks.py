@@ -33,6 +33,16 @@ class EncoderBlock(nn.Module):
         residual: las opciones de `Residual`: placement, norm y dropout (el de cada subcapa).
 
     Fuente: Vaswani et al. (2017), §3.1 y fig. 1; ecuación `eq-add-norm` del capítulo `encoder`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import EncoderBlock
+        >>> block = EncoderBlock(d_model=8, num_heads=2, d_ff=32)
+        >>> x = torch.rand(1, 5, 8)
+        >>> block(x).shape  # la forma no cambia: se pueden apilar
+        torch.Size([1, 5, 8])
+        >>> block(x).mean(-1).abs().max().item() < 1e-5  # en «post», la salida queda normalizada
+        True
     """
 
     def __init__(
@@ -76,6 +86,14 @@ class DecoderBlock(nn.Module):
     Argumentos: los de `EncoderBlock`.
 
     Fuente: Vaswani et al. (2017), §3.1, §3.2.3 y fig. 1; capítulo `decoder`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import DecoderBlock
+        >>> block = DecoderBlock(d_model=8, num_heads=2, d_ff=32)
+        >>> y, encoded = torch.rand(1, 3, 8), torch.rand(1, 5, 8)  # destino y origen
+        >>> block(y, encoded).shape
+        torch.Size([1, 3, 8])
     """
 
     def __init__(
@@ -161,6 +179,17 @@ class Encoder(_Stack):
         ValueError: si un tamaño o una opción no tiene sentido.
 
     Fuente: Vaswani et al. (2017), §3.1; capítulo `encoder`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import Encoder
+        >>> encoder = Encoder(d_model=8, num_heads=2, d_ff=32, num_layers=2)
+        >>> x = torch.rand(1, 5, 8)
+        >>> encoder(x).shape
+        torch.Size([1, 5, 8])
+        >>> backwards = encoder(x.flip(1)).flip(1)  # un conjunto: el orden no cambia nada
+        >>> torch.allclose(backwards, encoder(x), atol=1e-5)
+        True
     """
 
     Block = EncoderBlock
@@ -178,6 +207,16 @@ class Decoder(_Stack):
     Argumentos: los de `Encoder`.
 
     Fuente: Vaswani et al. (2017), §3.1; capítulo `decoder`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import Decoder
+        >>> decoder = Decoder(d_model=8, num_heads=2, d_ff=32, num_layers=2)
+        >>> y, encoded = torch.rand(1, 3, 8), torch.rand(1, 5, 8)
+        >>> before = decoder(y, encoded)
+        >>> y[:, 2] = 0  # si cambia la última posición, las anteriores no lo notan
+        >>> (decoder(y, encoded) - before).abs().amax(-1) > 1e-4
+        tensor([[False, False,  True]])
     """
 
     Block = DecoderBlock

@@ -103,6 +103,17 @@ class UniversalEncoder(_Universal):
 
     Fuente: Dehghani et al. (2018), §2.1 y §2.2; ecuaciones `eq-universal-step` y
     `eq-universal-positions` del capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import UniversalEncoder
+        >>> shallow, deep = (
+        ...     UniversalEncoder(8, 2, 32, max_steps=steps, max_length=10) for steps in (2, 20)
+        ... )
+        >>> [sum(p.numel() for p in encoder.parameters()) for encoder in (shallow, deep)]
+        [881, 881]
+        >>> deep(torch.rand(1, 5, 8)).states.shape
+        torch.Size([1, 5, 8])
     """
 
     Block = EncoderBlock
@@ -136,6 +147,14 @@ class UniversalDecoder(_Universal):
     Argumentos: los de `UniversalEncoder`.
 
     Fuente: Dehghani et al. (2018), §2.1 y §2.2; capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import UniversalDecoder
+        >>> decoder = UniversalDecoder(8, 2, 32, max_steps=4, max_length=10, adaptive=False)
+        >>> output = decoder(torch.rand(1, 3, 8), torch.rand(1, 5, 8))  # destino y origen
+        >>> output.states.shape, output.n_updates
+        (torch.Size([1, 3, 8]), tensor([[4, 4, 4]]))
     """
 
     Block = DecoderBlock

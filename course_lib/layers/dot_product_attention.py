@@ -26,6 +26,19 @@ class DotProductAttention(nn.Module):
 
     Fuente: Vaswani et al. (2017), §3.2.1 y fig. 2; ecuación `eq-attention` del capítulo
     `attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import DotProductAttention
+        >>> mix = DotProductAttention()
+        >>> Q = K = torch.zeros(2, 1)  # todas se parecen igual
+        >>> V = torch.tensor([[10.0], [20.0]])
+        >>> mix(Q, K, V)
+        tensor([[15.],
+                [15.]])
+        >>> mix(Q, K, V, causal=True)  # la primera se ve solo a sí misma
+        tensor([[10.],
+                [15.]])
     """
 
     def __init__(self, dropout: float = 0.0) -> None:
@@ -53,6 +66,17 @@ class KeyValueCache:
         K, V: las claves y los valores, `[batch, heads, t, d_k]`; None, si aún no hay nada.
 
     Fuente: capítulo `decoder`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import KeyValueCache, MultiHeadAttention
+        >>> attention, X = MultiHeadAttention(d_model=8, num_heads=2), torch.rand(1, 4, 8)
+        >>> cache = KeyValueCache()
+        >>> written = [attention(X[:, i : i + 1], cache=cache) for i in range(4)]  # de uno en uno
+        >>> cache.length
+        4
+        >>> torch.allclose(torch.cat(written, dim=1), attention(X, causal=True), atol=1e-6)
+        True
     """
 
     def __init__(self, K: Heads | None = None, V: Heads | None = None) -> None:

@@ -41,6 +41,14 @@ class InputEmbedding(nn.Module):
         ValueError: si un tamaño no es positivo o una opción no existe.
 
     Fuente: Vaswani et al. (2017), §3.4, §3.5 y §5.4; capítulo `positions`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import InputEmbedding
+        >>> embedding = InputEmbedding(vocab_size=10, d_model=8, max_length=6)
+        >>> x = embedding(torch.tensor([[3, 3]]))  # el mismo token, dos veces
+        >>> x.shape, torch.equal(x[0, 0], x[0, 1])  # su posición los distingue
+        (torch.Size([1, 2, 8]), False)
     """
 
     def __init__(

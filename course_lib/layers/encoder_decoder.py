@@ -37,6 +37,14 @@ class EncoderDecoderConfig:
 
     Errores:
         ValueError: si un valor no tiene sentido.
+
+    Fuente: Vaswani et al. (2017), §3 y tabla 3.
+
+    Ejemplo:
+        >>> from course_lib.layers import EncoderDecoderConfig
+        >>> config = EncoderDecoderConfig(source_vocab=100, d_model=64, num_heads=4)
+        >>> config.output_vocab, config.placement  # un solo vocabulario para las dos lenguas
+        (100, 'post')
     """
 
     source_vocab: int
@@ -105,6 +113,14 @@ class EncoderDecoder(nn.Module):
         encoder, decoder: las dos pilas, del mismo ancho.
 
     Fuente: Vaswani et al. (2017), fig. 1; capítulo `transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import Decoder, Encoder, EncoderDecoder
+        >>> sizes = {"d_model": 8, "num_heads": 2, "d_ff": 32, "num_layers": 2}
+        >>> both = EncoderDecoder(Encoder(**sizes), Decoder(**sizes))
+        >>> both(torch.rand(1, 5, 8), torch.rand(1, 3, 8)).shape  # tan largo como el destino
+        torch.Size([1, 3, 8])
     """
 
     def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
@@ -142,6 +158,17 @@ class DecoderState:
             Transformer.
         encoded: la salida del codificador.
         mask: qué posiciones del origen se ven.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import Transformer, TransformerConfig
+        >>> model = Transformer(TransformerConfig(20, d_model=8, num_heads=2, num_layers=1))
+        >>> state = model.start(torch.tensor([[5, 6, 7, 2]]))  # lee el origen
+        >>> state.encoded.shape, state.length
+        (torch.Size([1, 4, 8]), 0)
+        >>> _, state = model.step(torch.tensor([[1]]), state)  # escribe el primer token
+        >>> state.length
+        1
     """
 
     caches: tuple[KeyValueCache, ...]

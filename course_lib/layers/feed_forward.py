@@ -34,6 +34,16 @@ class FeedForward(nn.Module):
 
     Fuente: Vaswani et al. (2017), §3.3; Hendrycks y Gimpel (2016) para «gelu»; ecuación
     `eq-feed-forward` del capítulo `encoder`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import FeedForward
+        >>> network, x = FeedForward(d_model=8, d_ff=32), torch.rand(5, 8)
+        >>> network(x).shape
+        torch.Size([5, 8])
+        >>> alone = network(x[2:3])  # cada posición, por su cuenta
+        >>> torch.allclose(alone, network(x)[2:3], atol=1e-6)
+        True
     """
 
     def __init__(
@@ -78,6 +88,13 @@ class Dense(nn.Linear):
         d_out: ancho de la salida.
 
     Fuente: Chowdhery et al. (2022), §2 y §5; capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import Dense
+        >>> layer = Dense(d_in=4, d_out=2)
+        >>> layer(torch.zeros(1, 4)).tolist()  # sin sesgo, de ceros salen ceros
+        [[0.0, 0.0]]
     """
 
     def __init__(self, d_in: int, d_out: int) -> None:
@@ -105,6 +122,15 @@ class SwiGLU(nn.Module):
 
     Fuente: Shazeer (2020), §2; Chowdhery et al. (2022), §2; ecuación `eq-swiglu` del
     capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import SwiGLU
+        >>> network = SwiGLU(d_model=8, d_ff=32)
+        >>> network(torch.rand(5, 8)).shape
+        torch.Size([5, 8])
+        >>> sum(p.numel() for p in network.parameters())  # tres matrices: 3 · 8 · 32
+        768
     """
 
     def __init__(self, d_model: int, d_ff: int) -> None:

@@ -18,6 +18,18 @@ class Routing:
         probabilities: la de cada experto, antes de elegir, `[n, num_experts]`.
         chosen: los expertos elegidos, del más probable al menos, `[n, top_k]`.
         gates: cuánto cuenta cada uno; suman 1, `[n, top_k]`.
+
+    Fuente: Shazeer et al. (2017), §2.1; ecuación `eq-mixture-of-experts` del capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import MixtureOfExperts
+        >>> mixture = MixtureOfExperts(d_model=8, d_ff=16, num_experts=4, top_k=2)
+        >>> routing = mixture.route(torch.rand(5, 8))  # cinco tokens
+        >>> routing.probabilities.shape, routing.chosen.shape
+        (torch.Size([5, 4]), torch.Size([5, 2]))
+        >>> routing.gates.sum(-1).detach().round(decimals=3)
+        tensor([1., 1., 1., 1., 1.])
     """
 
     probabilities: Float[Tensor, "n num_experts"]
@@ -45,6 +57,16 @@ class MixtureOfExperts(nn.Module):
 
     Fuente: Shazeer et al. (2017), §2.1, sin ruido; ecuación `eq-mixture-of-experts` del
     capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import MixtureOfExperts
+        >>> mixture = MixtureOfExperts(d_model=8, d_ff=16, num_experts=4, top_k=1)
+        >>> y, balance = mixture(torch.rand(1, 5, 8))
+        >>> y.shape
+        torch.Size([1, 5, 8])
+        >>> mixture.num_parameters(), mixture.num_parameters(active=True)  # hay, y trabajan
+        (1568, 416)
     """
 
     def __init__(self, d_model: int, d_ff: int, num_experts: int, *, top_k: int = 2) -> None:
@@ -124,6 +146,16 @@ def load_balancing_loss(routing: Routing) -> Float[Tensor, ""]:
     Fuente: Fedus et al. (2022), §2.2, ecuación 4, con f sobre las top_k visitas; Shazeer et
     al. (2017), §4, equilibra lo mismo con el coeficiente de variación; ecuación
     `eq-load-balancing` del capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import Routing, load_balancing_loss
+        >>> fair, gates = torch.full((4, 2), 0.5), torch.ones(4, 1)  # cuatro tokens, dos expertos
+        >>> load_balancing_loss(Routing(fair, torch.tensor([[0], [1], [0], [1]]), gates))
+        tensor(1.)
+        >>> to_first = torch.tensor([[1.0, 0.0]]).expand(4, 2)
+        >>> load_balancing_loss(Routing(to_first, torch.zeros(4, 1, dtype=torch.long), gates))
+        tensor(2.)
     """
     P = routing.probabilities
     if not len(P):

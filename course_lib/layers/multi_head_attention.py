@@ -30,6 +30,16 @@ class MultiHeadAttention(nn.Module):
         ValueError: si num_heads no divide a d_model o dropout no está en [0, 1).
 
     Fuente: Vaswani et al. (2017), §3.2.2; ecuación `eq-heads` del capítulo `key_value_store`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import MultiHeadAttention
+        >>> attention = MultiHeadAttention(d_model=8, num_heads=2)
+        >>> X, encoded = torch.rand(1, 3, 8), torch.rand(1, 5, 8)
+        >>> attention(X).shape  # autoatención
+        torch.Size([1, 3, 8])
+        >>> attention(X, encoded).shape  # atención cruzada: tantas filas como consultas
+        torch.Size([1, 3, 8])
     """
 
     def __init__(

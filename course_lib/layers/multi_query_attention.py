@@ -41,6 +41,15 @@ class MultiQueryAttention(nn.Module):
 
     Fuente: Shazeer (2019), §3; Ainslie et al. (2023), §2.2, para los grupos; Chowdhery et
     al. (2022), §2; ecuación `eq-multi-query` del capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import KeyValueCache, MultiQueryAttention
+        >>> attention, cache = MultiQueryAttention(d_model=32, num_heads=8), KeyValueCache()
+        >>> attention(torch.rand(1, 5, 32), cache).shape
+        torch.Size([1, 5, 32])
+        >>> cache.K.shape  # ocho cabezas preguntan, y se guarda un solo par
+        torch.Size([1, 1, 5, 4])
     """
 
     def __init__(

@@ -31,6 +31,13 @@ class RMSNorm(nn.Module):
         ValueError: si d_model o eps no son positivos.
 
     Fuente: Zhang y Sennrich (2019), §4; ecuación `eq-rms-norm` del capítulo `normalization`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import RMSNorm
+        >>> x = torch.tensor([[1.0, 7.0]])  # media cuadrática: √((1 + 49) / 2) = 5
+        >>> RMSNorm(2)(x).detach()
+        tensor([[0.2000, 1.4000]])
     """
 
     def __init__(self, d_model: int, eps: float = 1e-6) -> None:
@@ -73,6 +80,15 @@ class Residual(nn.Module):
 
     Fuente: Vaswani et al. (2017), §3.1 y §5.4 (post); Xiong et al. (2020), fig. 1 (pre);
     Ding et al. (2021), §2.4 (sandwich); ecuación `eq-placements` del capítulo `normalization`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import Residual
+        >>> x = torch.tensor([[1.0, 3.0]])
+        >>> Residual(2, placement="pre")(x, torch.zeros_like).detach()  # si f no da nada, pasa x
+        tensor([[1., 3.]])
+        >>> Residual(2, placement="post")(x, torch.zeros_like).detach().round(decimals=3)
+        tensor([[-1.,  1.]])
     """
 
     def __init__(

@@ -25,6 +25,14 @@ class ParallelBlock(nn.Module):
         attention: las demás opciones de `MultiQueryAttention`.
 
     Fuente: Chowdhery et al. (2022), §2; ecuación `eq-parallel-block` del capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import ParallelBlock
+        >>> block, x = ParallelBlock(d_model=8, num_heads=2, d_ff=32), torch.rand(1, 5, 8)
+        >>> u = block.norm(x)
+        >>> torch.allclose(block(x), x + block.attention(u) + block.feed_forward(u), atol=1e-6)
+        True
     """
 
     def __init__(
@@ -67,6 +75,14 @@ class SerialBlock(ParallelBlock):
     Argumentos: los de `ParallelBlock`.
 
     Fuente: Chowdhery et al. (2022), §2; ecuación `eq-parallel-block` del capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import SerialBlock
+        >>> block, x = SerialBlock(d_model=8, num_heads=2, d_ff=32), torch.rand(1, 5, 8)
+        >>> z = x + block.attention(block.norm(x))
+        >>> torch.allclose(block(x), z + block.feed_forward(block.inner_norm(z)), atol=1e-6)
+        True
     """
 
     def __init__(

@@ -36,6 +36,14 @@ class RelativeAttention(MultiHeadAttention):
             tienen la forma `[heads, d_k]`.
 
     Fuente: Dai et al. (2019), §3.3; ecuación `eq-relative-scores` del capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import RelativeAttention
+        >>> attention = RelativeAttention(d_model=8, num_heads=2)
+        >>> memory, x = torch.rand(1, 4, 8), torch.rand(1, 3, 8)
+        >>> attention(x, torch.cat([memory, x], dim=1)).shape  # tres consultas y siete claves
+        torch.Size([1, 3, 8])
     """
 
     def __init__(

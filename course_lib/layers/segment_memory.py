@@ -21,6 +21,15 @@ class Memory:
         states: una `[batch, m, d_model]` por bloque; () si aún no hay nada.
 
     Fuente: Dai et al. (2019), §3.2; ecuación `eq-segment-memory` del capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import Memory
+        >>> Memory(limit=4).length  # aún no hay nada
+        0
+        >>> memory = Memory(limit=4, states=(torch.rand(2, 3, 8),))  # un bloque, dos filas
+        >>> memory.length, memory.select(torch.tensor([1])).states[0].shape
+        (3, torch.Size([1, 3, 8]))
     """
 
     limit: int
@@ -47,6 +56,13 @@ def remember(past: Past, x: Hidden, limit: int) -> Float[Tensor, "batch kept d_m
         limit: cuántas posiciones se recuerdan a lo sumo.
 
     Fuente: Dai et al. (2019), §3.2; ecuación `eq-segment-memory` del capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import remember
+        >>> past, x = torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([[[4.0], [5.0]]])
+        >>> remember(past, x, limit=4).flatten()  # se olvida lo más viejo
+        tensor([2., 3., 4., 5.])
     """
     seen = torch.cat([past, x], dim=1)
     return seen[:, max(seen.shape[1] - limit, 0) :].detach()
@@ -61,6 +77,14 @@ class MemoryBlock(EncoderBlock):
     Argumentos: los de `EncoderBlock`; su atención ha de ser causal, como la relativa.
 
     Fuente: Dai et al. (2019), §3.2; ecuación `eq-segment-memory` del capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import MemoryBlock, RelativeAttention
+        >>> block = MemoryBlock(8, 2, 32, attention=RelativeAttention(d_model=8, num_heads=2))
+        >>> past, x = torch.rand(1, 4, 8), torch.rand(1, 3, 8)
+        >>> block(x, past).shape  # mira siete posiciones y da las tres del segmento
+        torch.Size([1, 3, 8])
     """
 
     def forward(

@@ -37,6 +37,14 @@ def additive_scores(
         ValueError: si los anchos no concuerdan.
 
     Fuente: Bahdanau et al. (2015), apéndice A.1.2; ecuación `eq-additive` del capítulo `attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import additive_scores
+        >>> Q, K = torch.rand(1, 3), torch.rand(5, 4)  # una consulta y cinco claves, más anchas
+        >>> W_q, W_k, v = torch.rand(3, 8), torch.rand(4, 8), torch.rand(8)
+        >>> additive_scores(Q, K, W_q, W_k, v).shape
+        torch.Size([1, 5])
     """
     _require_width("Q", Q, "W_q", W_q)
     _require_width("K", K, "W_k", W_k)
@@ -69,6 +77,13 @@ def combine_projected(
         Las puntuaciones s, `[..., t_q, t_k]`.
 
     Fuente: Bahdanau et al. (2015), apéndice A.1.2; ecuación `eq-additive` del capítulo `attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import combine_projected
+        >>> P_q, P_k = torch.tensor([[1.0]]), torch.tensor([[-2.0], [-1.0], [0.0]])
+        >>> combine_projected(P_q, P_k, torch.tensor([10.0]))  # 10 · tanh(−1), tanh(0) y tanh(1)
+        tensor([[-7.6159,  0.0000,  7.6159]])
     """
     return torch.tanh(P_q.unsqueeze(-2) + P_k.unsqueeze(-3)) @ v
 
@@ -95,6 +110,15 @@ def luong_scores(
         ValueError: si los anchos no concuerdan.
 
     Fuente: Luong et al. (2015), §3.1; ecuación `eq-luong` del capítulo `attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import luong_scores
+        >>> Q, K = torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 0.0], [0.0, 5.0]])
+        >>> luong_scores(Q, K)
+        tensor([[3., 0.]])
+        >>> luong_scores(Q, K, W=torch.tensor([[0.0, 1.0], [1.0, 0.0]]))  # W cambia los ejes
+        tensor([[0., 5.]])
     """
     if W is None:
         return attention_scores(Q, K)

@@ -39,6 +39,13 @@ def attention_scores(Q: Queries, K: Keys) -> Float[Tensor, "*batch t_q t_k"]:
         ValueError: si los tipos o los tamaños no concuerdan.
 
     Fuente: Luong et al. (2015), §3.1 («dot»); ecuación `eq-attention` del capítulo `attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import attention_scores
+        >>> Q, K = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+        >>> attention_scores(Q, K)
+        tensor([[1., 2., 3.]])
     """
     _require_inputs(Q, K)
     return Q @ K.transpose(-2, -1)
@@ -76,6 +83,17 @@ def attention_weights(
         ValueError: si los tipos o los tamaños no concuerdan, o la máscara no es booleana.
 
     Fuente: Vaswani et al. (2017), §3.2.1; ecuación `eq-attention` del capítulo `attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import attention_weights
+        >>> Q = K = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> attention_weights(Q, K, beta=1.0)  # cada una atiende más a la que se le parece
+        tensor([[0.7311, 0.2689],
+                [0.2689, 0.7311]])
+        >>> attention_weights(Q, K, beta=1.0, causal=True)  # la primera no ve a la segunda
+        tensor([[1.0000, 0.0000],
+                [0.2689, 0.7311]])
     """
     _require_inputs(Q, K, mask=mask, bias=bias)
     scores = _resolve_beta(beta, Q) * (Q @ K.transpose(-2, -1))
@@ -131,6 +149,16 @@ def attention(
         ValueError: si los tipos o los tamaños no concuerdan, o la máscara no es booleana.
 
     Fuente: Vaswani et al. (2017), §3.2.1; ecuación `eq-attention` del capítulo `attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import attention
+        >>> Q, K = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> V = torch.tensor([[100.0], [200.0]])
+        >>> attention(Q, K, V, beta=1.0)  # 0.73 · 100 + 0.27 · 200
+        tensor([[126.8941]])
+        >>> attention(Q, K, V, hard=True)
+        tensor([[100.]])
     """
     _require_inputs(Q, K, V, mask, bias)
     if hard:

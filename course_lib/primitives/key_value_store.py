@@ -36,6 +36,13 @@ def hard_lookup(
         ValueError: si los tamaños no concuerdan o no hay claves.
 
     Fuente: ecuación `eq-lookup` del capítulo `key_value_store`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import hard_lookup
+        >>> K, V = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[100.0], [200.0]])
+        >>> hard_lookup(torch.tensor([0.2, 0.9]), K, V)
+        tensor([200.])
     """
     _require_table(query, K, V)
     _, rows = top_k(query.reshape(-1, query.shape[-1]), K, 1)
@@ -68,6 +75,15 @@ def soft_lookup(
         ValueError: si los tamaños no concuerdan o no hay claves.
 
     Fuente: ecuación `eq-lookup` del capítulo `key_value_store`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import soft_lookup
+        >>> K, V = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[100.0], [200.0]])
+        >>> soft_lookup(torch.tensor([0.0, 1.0]), K, V, beta=0)  # todas pesan igual
+        tensor([150.])
+        >>> soft_lookup(torch.tensor([0.0, 1.0]), K, V, beta=50)  # casi la dura
+        tensor([200.])
     """
     _require_table(query, K, V)
     H = attention(query.reshape(-1, query.shape[-1]), K, V, beta=beta)
@@ -105,6 +121,16 @@ def top_k(
 
     Fuente: Milakov y Gimelshein (2018), §3, para la suma que se corrige sobre la marcha; capítulo
     `key_value_store`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import top_k
+        >>> Q, K = torch.tensor([[1.0]]), torch.tensor([[0.0], [2.0], [1.0]])
+        >>> weights, rows = top_k(Q, K, k=2, beta=1.0)
+        >>> rows
+        tensor([[1, 2]])
+        >>> weights  # no suman 1: la clave que falta también recibe atención
+        tensor([[0.6652, 0.2447]])
     """
     _require_table(Q, K)
     beta = 1.0 / math.sqrt(Q.shape[-1]) if beta is None else beta
@@ -122,7 +148,17 @@ def top_k(
 
 
 class Match(NamedTuple):
-    """Una respuesta del almacén: la clave, su valor y el peso de atención que recibió."""
+    """Una respuesta del almacén: la clave, su valor y el peso de atención que recibió.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import KeyValueStore
+        >>> store = KeyValueStore()
+        >>> store.add_many(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), ["este", "norte"])
+        >>> best = store.ranking(torch.tensor([0.9, 0.1]), k=1, beta=1.0)[0]
+        >>> best.value, round(best.weight, 2)
+        ('este', 0.69)
+    """
 
     key: Any
     value: Any
@@ -145,16 +181,22 @@ class KeyValueStore:
     diccionario. Los tensores se guardan copiados y sin gradiente: para aprender con gradiente
     están `hard_lookup` y `soft_lookup`.
 
-        store = KeyValueStore()
-        store.add("lasaña de verduras", receta)
-        store.get("lasaña de verduras")           # receta
-        store.ranking("lasaña", k=3)              # [Match(key=…, value=…, weight=…), …]
-
     Argumentos:
         d_k: ancho de las claves; con textos, el de su incrustación (512 si falta); con vectores,
             el de la primera clave si falta.
 
     Fuente: ecuación `eq-lookup` del capítulo `key_value_store`.
+
+    Ejemplo:
+        >>> from course_lib.primitives import KeyValueStore
+        >>> store = KeyValueStore()
+        >>> store.add_many(["lasaña de verduras", "sopa de tomate"], ["hornea", "hierve"])
+        >>> store.get("sopa de tomate")  # la clave exacta
+        'hierve'
+        >>> store.lookup("lasaña", hard=True)  # la más parecida
+        'hornea'
+        >>> [match.key for match in store.ranking("una sopa", k=2)]
+        ['sopa de tomate', 'lasaña de verduras']
     """
 
     def __init__(self, d_k: int | None = None) -> None:

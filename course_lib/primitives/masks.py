@@ -27,6 +27,15 @@ def causal_mask(
         ValueError: si una longitud es negativa o hay menos claves que consultas.
 
     Fuente: Vaswani et al. (2017), §3.2.3; ecuación `eq-causal-mask` del capítulo `self_attention`.
+
+    Ejemplo:
+        >>> from course_lib.primitives import causal_mask
+        >>> causal_mask(3).int()
+        tensor([[1, 0, 0],
+                [1, 1, 0],
+                [1, 1, 1]], dtype=torch.int32)
+        >>> causal_mask(1, 3)  # la última de tres posiciones ve las tres
+        tensor([[True, True, True]])
     """
     t_k = t_q if t_k is None else t_k
     if t_q < 0 or t_k < t_q:
@@ -55,6 +64,14 @@ def padding_mask(token_ids: Int[Tensor, "*batch t_k"], pad_id: int) -> Bool[Tens
         ValueError: si los identificadores no son enteros.
 
     Fuente: la convención de `torch.nn.functional.scaled_dot_product_attention` (True = visible).
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import padding_mask
+        >>> padding_mask(torch.tensor([[7, 4, 9], [5, 0, 0]]), pad_id=0)
+        tensor([[[ True,  True,  True]],
+        <BLANKLINE>
+                [[ True, False, False]]])
     """
     if token_ids.is_floating_point() or token_ids.dtype == torch.bool:
         raise ValueError(

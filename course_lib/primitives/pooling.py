@@ -27,6 +27,13 @@ def max_pool(H: States, visible: Visible) -> Pooled:
         ValueError: si la máscara no es booleana o su forma no es la de H sin el último eje.
 
     Fuente: ecuación `eq-max-pool` del capítulo `text_classifier`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import max_pool
+        >>> H = torch.tensor([[1.0, 6.0], [3.0, 2.0], [9.0, 9.0]])
+        >>> max_pool(H, torch.tensor([True, True, False]))  # la tercera fila es relleno
+        tensor([3., 6.])
     """
     _require_visible(H, visible)
     shown = visible.unsqueeze(-1)
@@ -52,6 +59,13 @@ def mean_pool(H: States, visible: Visible) -> Pooled:
         ValueError: los de `max_pool`.
 
     Fuente: ecuación `eq-mean-pool` del capítulo `text_classifier`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import mean_pool
+        >>> H = torch.tensor([[1.0, 6.0], [3.0, 2.0], [9.0, 9.0]])
+        >>> mean_pool(H, torch.tensor([True, True, False]))  # la tercera fila es relleno
+        tensor([2., 4.])
     """
     _require_visible(H, visible)
     total = H.masked_fill(~visible.unsqueeze(-1), 0.0).sum(dim=-2)

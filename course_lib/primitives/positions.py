@@ -41,6 +41,13 @@ def sinusoidal_positions(
         ValueError: si d_model no es par y positivo, o length es negativa.
 
     Fuente: Vaswani et al. (2017), §3.5.
+
+    Ejemplo:
+        >>> from course_lib.primitives import sinusoidal_positions
+        >>> sinusoidal_positions(3, 2)  # sin y cos de 0, 1 y 2 radianes
+        tensor([[ 0.0000,  1.0000],
+                [ 0.8415,  0.5403],
+                [ 0.9093, -0.4161]])
     """
     if d_model <= 0 or d_model % 2:
         raise ValueError(
@@ -86,6 +93,14 @@ def step_positions(
 
     Fuente: Dehghani et al. (2018), §2.1; ecuación `eq-universal-positions` del capítulo
     `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import sinusoidal_positions, step_positions
+        >>> first, second = (step_positions(4, 8, step) for step in (1, 2))
+        >>> change = second - first  # el mismo en todas las posiciones
+        >>> torch.allclose(change, change[0], atol=1e-6)
+        True
     """
     if step < 1:
         raise ValueError(f"step: los pasos se cuentan desde 1 y llegó {step}.")
@@ -124,6 +139,17 @@ def rotary(
 
     Fuente: Su et al. (2021), §3.2.2 y §3.4.2; Chowdhery et al. (2022), §2; ecuaciones
     `eq-rotary` y `eq-rotary-relative` del capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import rotary
+        >>> q, k = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 1.0]])
+        >>> rotary(q, torch.tensor([0]))  # en la posición 0 no se gira
+        tensor([[1., 2.]])
+        >>> def score(i, j):
+        ...     return (rotary(q, torch.tensor([i])) @ rotary(k, torch.tensor([j])).T).item()
+        >>> round(score(3, 1), 2), round(score(103, 101), 2)  # solo cuenta la diferencia
+        (-6.63, -6.63)
     """
     return rotate(x, *rotary_table(positions, x.shape[-1], base=base, layout=layout), layout=layout)
 
@@ -148,6 +174,17 @@ def rotary_table(
 
     Devuelve:
         El par (cosenos, senos), cada uno `[..., t, d]`.
+
+    Fuente: Su et al. (2021), §3.4.2; ecuación `eq-rotary` del capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import rotary_table
+        >>> cosines, sines = rotary_table(torch.arange(3), d=2, dtype=torch.float32)
+        >>> cosines[:, 0]  # los de 0, 1 y 2 radianes
+        tensor([ 1.0000,  0.5403, -0.4161])
+        >>> sines[1]
+        tensor([-0.8415,  0.8415])
     """
     _require_rotary(d, layout)
     angles = positions[..., None] / _periods(d, base, layout, positions.device)
@@ -161,7 +198,17 @@ def rotate(
     *,
     layout: Layout = "half",
 ) -> Float[Tensor, "*batch t d"]:
-    """Aplica los giros de `rotary_table`: cada columna por su coseno, más su pareja por su seno."""
+    """Aplica los giros de `rotary_table`: cada columna por su coseno, más su pareja por su seno.
+
+    Fuente: Su et al. (2021), §3.4.2; ecuación `eq-rotary` del capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import rotate
+        >>> x = torch.tensor([[3.0, 1.0]])
+        >>> rotate(x, torch.zeros(1, 2), torch.tensor([[-1.0, 1.0]]))  # un cuarto de vuelta
+        tensor([[-1.,  3.]])
+    """
     if layout == "half":
         partner = x.roll(x.shape[-1] // 2, -1)
     else:
@@ -180,6 +227,15 @@ def rotary_order(d: int, *, to: Layout = "half") -> Int[Tensor, " d"]:
     Argumentos:
         d: ancho de una cabeza.
         to: la disposición a la que se llega.
+
+    Fuente: capítulo `palm`.
+
+    Ejemplo:
+        >>> from course_lib.primitives import rotary_order
+        >>> rotary_order(6)  # primero las que eran pares, después las impares
+        tensor([0, 2, 4, 1, 3, 5])
+        >>> rotary_order(6, to="interleaved")
+        tensor([0, 3, 1, 4, 2, 5])
     """
     _require_rotary(d, to)
     columns = torch.arange(d)

@@ -33,6 +33,14 @@ def relative_shift(
         ValueError: si hay menos claves que consultas.
 
     Fuente: Dai et al. (2019), apéndice B; capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import relative_shift
+        >>> scores = torch.tensor([[13.0, 12.0, 11.0, 10.0], [23.0, 22.0, 21.0, 20.0]])
+        >>> relative_shift(scores)  # arriba a la derecha, basura
+        tensor([[11., 10., 23.],
+                [22., 21., 20.]])
     """
     t_q, t_k = scores.shape[-2], scores.shape[-1] - 1
     if not 0 <= t_q <= t_k:

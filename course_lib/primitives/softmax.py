@@ -28,6 +28,17 @@ def soft_argmax(
         ValueError: si β no es finita o las puntuaciones no son de punto flotante.
 
     Fuente: ecuación `eq-soft-argmax` del capítulo `attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import soft_argmax
+        >>> scores = torch.tensor([2.0, 1.0, 0.0])
+        >>> soft_argmax(scores)
+        tensor([0.6652, 0.2447, 0.0900])
+        >>> soft_argmax(scores, beta=3)  # más cerca del arg max duro
+        tensor([0.9503, 0.0473, 0.0024])
+        >>> soft_argmax(scores, beta=0)
+        tensor([0.3333, 0.3333, 0.3333])
     """
     require_floating("scores", scores)
     require_finite_beta(beta)
@@ -50,6 +61,12 @@ def hard_argmax(scores: Float[Tensor, "..."], dim: int = -1) -> Float[Tensor, ".
         ValueError: si las puntuaciones no son de punto flotante.
 
     Fuente: ecuación `eq-hard-argmax` del capítulo `attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import hard_argmax
+        >>> hard_argmax(torch.tensor([1.0, 3.0, 3.0]))
+        tensor([0., 1., 0.])
     """
     require_floating("scores", scores)
     first = scores.argmax(dim=dim, keepdim=True)

@@ -33,6 +33,14 @@ def embed_text(texts: Sequence[str], d_k: int = 512) -> Float[Tensor, "count d_k
 
     Fuente: Weinberger et al. (2009), §2, para el reparto por hash con signo; capítulo
     `key_value_store`.
+
+    Ejemplo:
+        >>> from course_lib.primitives import embed_text
+        >>> lasagna, recipe, soup = embed_text(["lasaña", "Lasaña de verduras", "sopa"])
+        >>> lasagna.shape
+        torch.Size([512])
+        >>> bool(lasagna @ recipe > lasagna @ soup)
+        True
     """
     if isinstance(texts, str) or d_k < 1:
         raise ValueError(

@@ -11,6 +11,7 @@ import tokenize
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import dataclass
+from doctest import DocTestParser
 from functools import cache
 from inspect import cleandoc
 from pathlib import Path
@@ -217,7 +218,13 @@ def _technical(tree: ast.AST, library: bool) -> set[int]:
 
 
 def of_docstring(text: str, source: str, line: int) -> Iterator[Prose]:
-    """La descripción de una función, sin los nombres de sus argumentos ni sus fórmulas."""
+    """La descripción de una función, sin los nombres de sus argumentos ni sus fórmulas.
+
+    De su ejemplo se leen los comentarios y los textos.
+    """
+    text, _, example = text.partition("\nEjemplo:\n")
+    for each in DocTestParser().get_examples(example):
+        yield from of_code(each.source, source, line)
     text = SHAPE.sub(" ", text)
     text = re.sub(r"(?m)^(\s+)\*{0,2}[\w.`, ]+?( \([^)]*\))?:(?=\s)", r"\1", cleandoc(text))
     yield from of_markdown(text, source, line)

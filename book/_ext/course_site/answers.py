@@ -8,11 +8,11 @@ from urllib.parse import urljoin
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
-from sphinx.directives.code import LiteralIncludeReader
 from sphinx.util import docname_join
 from sphinx.util.nodes import split_explicit_title
 
 from .diagrams import FIGURES, SVG
+from .listings import ListingReader
 from .screens import STATIC, page_size, versions
 
 DOMAINS = {"term": "std", "ref": "std", "doc": "std", "numref": "std", "eq": "math"}
@@ -85,7 +85,7 @@ class BuiltBook:
 
     def code(self, path: str, options: dict[str, str]) -> str:
         _, file = self.env.relfn2path(path, self.docname)
-        return LiteralIncludeReader(file, options, self.env.config).read()[0]
+        return ListingReader(file, options, self.env.config).read()[0]
 
     def image(self, diagram: str) -> tuple[str, int]:
         """La dirección de un dibujo y su ancho."""

@@ -1,4 +1,7 @@
-"""El código y lo impreso, línea por línea: la que no cabe se parte sin perder su sangría.
+"""El código y lo impreso: qué se lista de la biblioteca, y cómo se parte la línea que no cabe.
+
+Un listado (`literalinclude` con `:pyobject:`) deja fuera el ejemplo con que acaba la descripción:
+la página ya da los suyos, y ese se lee en la de la biblioteca.
 
 Cada línea va en su caja (`.line`), con su sangría en `--indent`; el estilo del libro parte la que
 no cabe en la columna y sangra lo que sigue. El texto no cambia: se copia como se escribió.
@@ -9,8 +12,20 @@ from collections.abc import Iterator
 
 from pygments.formatters import HtmlFormatter
 from sphinx.application import Sphinx
+from sphinx.directives import code
 
 TAG = re.compile(r"<[^>]*>")
+EXAMPLE = re.compile(r'\n\n +Ejemplo:\n.*?(?=\n +""")', re.DOTALL)
+
+
+class ListingReader(code.LiteralIncludeReader):
+    """Lee un listado; el de un objeto de Python, sin el ejemplo de sus descripciones."""
+
+    def pyobject_filter(self, lines: list[str], location=None) -> list[str]:
+        found = super().pyobject_filter(lines, location)
+        if "pyobject" not in self.options:
+            return found
+        return EXAMPLE.sub("", "".join(found)).splitlines(keepends=True)
 
 
 class LineBoxes(HtmlFormatter):
@@ -38,4 +53,5 @@ def box_lines(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    code.LiteralIncludeReader = ListingReader  # el que usa `literalinclude`; no se puede pedir otro
     app.connect("builder-inited", box_lines)

@@ -38,8 +38,8 @@ from course_lib.grading.classroom.task import (
     grade_task,
     result_from_data,
 )
-from course_lib.grading.grader import SubmissionResult
-from course_lib.grading.sandbox import Limits, SandboxError, why_unavailable
+from course_lib.grading.sandbox.box import Limits, SandboxError, why_unavailable
+from course_lib.grading.sandbox.grader import SubmissionResult
 
 MAX_ATTEMPTS = 3
 _LOOK_EVERY = 10.0

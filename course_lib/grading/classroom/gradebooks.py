@@ -18,7 +18,7 @@ from course_lib.grading.classroom.collection import Entry, feedback_folder
 from course_lib.grading.classroom.results import ClassResults, Graded, Student
 from course_lib.grading.classroom.untrusted_text import clean_name, html_cell, plain_cell
 from course_lib.grading.classroom.worksheet import Worksheet, blank_worksheet, write_cells
-from course_lib.grading.grader import ExerciseResult
+from course_lib.grading.sandbox.grader import ExerciseResult
 
 FEEDBACK_FILE = "retroalimentacion.html"
 _UNTOLD = {"pending": "pendiente", "missing": "falta"}

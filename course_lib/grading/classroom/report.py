@@ -35,7 +35,7 @@ from course_lib.grading.classroom.untrusted_text import (
     unbroken,
     visible,
 )
-from course_lib.grading.grader import ExerciseResult
+from course_lib.grading.sandbox.grader import ExerciseResult
 from course_lib.plotting import plot_bars, plot_stacked
 
 with extra("teacher"):

@@ -17,12 +17,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from course_lib.grading.check import topic_exercises
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.untrusted_text import visible
-from course_lib.grading.fingerprint import is_check, parse_cell
-from course_lib.grading.grader import ExerciseResult, SubmissionResult
+from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 from course_lib.grading.submission import exercises_folder
+from course_lib.judging.check import topic_exercises
+from course_lib.notebooks.fingerprint import is_check, parse_cell
 
 STATES = {
     "correct": "correcto",

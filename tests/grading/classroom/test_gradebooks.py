@@ -16,14 +16,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from course_lib.grading.check import topic_exercises
 from course_lib.grading.classroom import gradebooks
 from course_lib.grading.classroom.collection import Entry, parse_moodle_name
 from course_lib.grading.classroom.publication import TopicsError, require_clear_topics
 from course_lib.grading.classroom.results import ClassResults, Graded
 from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell
 from course_lib.grading.classroom.worksheet import WorksheetError, read_worksheet
-from course_lib.grading.grader import ExerciseResult, SubmissionResult
+from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
+from course_lib.judging.check import topic_exercises
 from tests.grading.class_zip import make_class, worksheet
 
 SPANISH = {

@@ -2,12 +2,12 @@
 
 import pytest
 
-from course_lib.grading.check import topic_exercises
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.results import ClassResults, Graded, percent, topic_outline
 from course_lib.grading.classroom.untrusted_text import hint_html
-from course_lib.grading.grader import ExerciseResult, SubmissionResult
+from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 from course_lib.grading.submission import exercises_folder
+from course_lib.judging.check import topic_exercises
 
 ROOT = exercises_folder().parent
 TOPICS = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
