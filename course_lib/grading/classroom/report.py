@@ -36,7 +36,7 @@ from course_lib.grading.classroom.untrusted_text import (
     visible,
 )
 from course_lib.grading.sandbox.grader import ExerciseResult
-from course_lib.plotting import plot_bars, plot_stacked
+from course_lib.plotting.bars import plot_bars, plot_stacked
 
 with extra("teacher"):
     import jinja2
