@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-PACKAGES = ("primitives", "layers")
+PACKAGES = ("primitives", "layers", "models")
 
 
 def package(name: str) -> ModuleType:

@@ -57,6 +57,15 @@ class BertConfig:
 
     Errores:
         ValueError: si un valor no tiene sentido.
+
+    Fuente: Devlin et al. (2018), §3; capítulo `bert`.
+
+    Ejemplo:
+        >>> from course_lib.models import BertConfig
+        >>> BertConfig.large().d_model, BertConfig.large().num_layers
+        (1024, 24)
+        >>> BertConfig.base(vocab_size=500, num_layers=2).d_model  # lo demás, como estaba
+        768
     """
 
     vocab_size: int = 30_522
@@ -104,6 +113,16 @@ class BertOutput(NamedTuple):
         pooled: el resumen r de cada secuencia, `[batch, d_model]`, o None sin `pooler`.
         hidden: con need_hidden, las incrustaciones y la salida de cada bloque: num_layers + 1
             tensores como `states`.
+
+    Fuente: Devlin et al. (2018), §3; capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import Bert, BertConfig
+        >>> bert = Bert(BertConfig(vocab_size=100, d_model=8, num_heads=2, num_layers=3, d_ff=16))
+        >>> output = bert(torch.tensor([[2, 10, 11, 3]]), need_hidden=True)
+        >>> output.states.shape, output.pooled.shape, len(output.hidden)
+        (torch.Size([1, 4, 8]), torch.Size([1, 8]), 4)
     """
 
     states: States
@@ -123,6 +142,17 @@ class Bert(nn.Module):
         pooler: con False no hay resumen r (ni sus parámetros).
 
     Fuente: Devlin et al. (2018), §3 y fig. 2; capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import Bert, BertConfig
+        >>> with torch.device("meta"):  # sin reservar memoria
+        ...     base = Bert(BertConfig.base())
+        >>> sum(p.numel() for p in base.parameters())
+        109482240
+        >>> bert = Bert(BertConfig(vocab_size=100, d_model=8, num_heads=2, num_layers=2, d_ff=16))
+        >>> bert(torch.tensor([[2, 10, 11, 3, 0]])).states.shape  # el 0 es relleno
+        torch.Size([1, 5, 8])
     """
 
     def __init__(self, config: BertConfig, *, pooler: bool = True) -> None:
@@ -178,6 +208,17 @@ class BertEmbedding(nn.Module):
         config: la del modelo.
 
     Fuente: Devlin et al. (2018), fig. 2; capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import BertConfig, BertEmbedding
+        >>> config = BertConfig(vocab_size=100, d_model=8, num_heads=2, dropout=0.0)
+        >>> embedding = BertEmbedding(config)
+        >>> token_ids = torch.tensor([[2, 10, 3, 10, 3]])
+        >>> first = embedding(token_ids)  # todo en la primera oración
+        >>> pair = embedding(token_ids, torch.tensor([[0, 0, 0, 1, 1]]))
+        >>> [torch.equal(first[0, t], pair[0, t]) for t in range(5)]
+        [True, True, True, False, False]
     """
 
     def __init__(self, config: BertConfig) -> None:
@@ -240,6 +281,16 @@ class PreTrainingOutput(NamedTuple):
             pidieron solo n posiciones.
         next_sentence: las de «la segunda oración sigue a la primera» (0) y «no la sigue» (1),
             `[batch, 2]`; None en un modelo sin esa tarea.
+
+    Fuente: Devlin et al. (2018), §3.1; capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import BertConfig, BertForPreTraining
+        >>> config = BertConfig(vocab_size=100, d_model=8, num_heads=2, num_layers=1, d_ff=16)
+        >>> output = BertForPreTraining(config)(torch.tensor([[2, 10, 4, 3]]))
+        >>> output.tokens.shape, output.next_sentence.shape
+        (torch.Size([1, 4, 100]), torch.Size([1, 2]))
     """
 
     tokens: Float[Tensor, "*positions vocab"]
@@ -311,6 +362,14 @@ class BertForPreTraining(_WithBert):
             posteriores.
 
     Fuente: Devlin et al. (2018), §3.1; capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import BertConfig, BertForPreTraining
+        >>> config = BertConfig(vocab_size=100, d_model=8, num_heads=2, num_layers=1, d_ff=16)
+        >>> model, token_ids = BertForPreTraining(config), torch.tensor([[2, 10, 4, 11, 4, 3]])
+        >>> model(token_ids, positions=token_ids == 4).tokens.shape  # solo las dos ocultas
+        torch.Size([2, 100])
     """
 
     def __init__(self, config: BertConfig, *, next_sentence: bool = True) -> None:
@@ -370,6 +429,14 @@ class BertForSequenceClassification(_WithBert):
         num_classes: cuántas clases.
 
     Fuente: Devlin et al. (2018), §4.1 y fig. 4 (a, b); capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import BertConfig, BertForSequenceClassification
+        >>> config = BertConfig(vocab_size=100, d_model=8, num_heads=2, num_layers=1, d_ff=16)
+        >>> model = BertForSequenceClassification(config, num_classes=3)
+        >>> model(torch.tensor([[2, 10, 11, 3], [2, 12, 3, 0]])).shape  # dos oraciones
+        torch.Size([2, 3])
     """
 
     def __init__(self, config: BertConfig, num_classes: int = 2) -> None:
@@ -393,6 +460,14 @@ class BertForMultipleChoice(_WithBert):
         config: los tamaños y la variante.
 
     Fuente: Devlin et al. (2018), §4.4; capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import BertConfig, BertForMultipleChoice
+        >>> config = BertConfig(vocab_size=100, d_model=8, num_heads=2, num_layers=1, d_ff=16)
+        >>> choices = torch.tensor([[[2, 10, 3, 20, 3], [2, 10, 3, 21, 3]]])  # dos continuaciones
+        >>> BertForMultipleChoice(config)(choices).shape
+        torch.Size([1, 2])
     """
 
     def __init__(self, config: BertConfig) -> None:
@@ -434,7 +509,18 @@ class BertForMultipleChoice(_WithBert):
 
 
 class SpanOutput(NamedTuple):
-    """Las puntuaciones de cada token como comienzo y como fin del tramo, `[batch, t]`."""
+    """Las puntuaciones de cada token como comienzo y como fin del tramo, `[batch, t]`.
+
+    Fuente: Devlin et al. (2018), §4.2; capítulo `fine_tuning`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import BertConfig, BertForQuestionAnswering
+        >>> config = BertConfig(vocab_size=100, d_model=8, num_heads=2, num_layers=1, d_ff=16)
+        >>> scores = BertForQuestionAnswering(config)(torch.tensor([[2, 10, 3, 20, 21, 3]]))
+        >>> scores.start.shape, scores.end.shape
+        (torch.Size([1, 6]), torch.Size([1, 6]))
+    """
 
     start: Float[Tensor, "batch t"]
     end: Float[Tensor, "batch t"]
@@ -449,6 +535,15 @@ class BertForQuestionAnswering(_WithBert):
         config: los tamaños y la variante.
 
     Fuente: Devlin et al. (2018), §4.2 y fig. 4 (c); capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import BertConfig, BertForQuestionAnswering, best_spans
+        >>> config = BertConfig(vocab_size=100, d_model=8, num_heads=2, num_layers=1, d_ff=16)
+        >>> token_ids = torch.tensor([[2, 10, 3, 20, 21, 3]])  # [CLS] pregunta [SEP] texto [SEP]
+        >>> scores = BertForQuestionAnswering(config)(token_ids)
+        >>> best_spans(scores, token_ids >= 20).shape  # de qué token a qué token
+        torch.Size([1, 2])
     """
 
     pooler = False
@@ -473,6 +568,14 @@ class BertForTokenClassification(_WithBert):
         num_classes: cuántas etiquetas.
 
     Fuente: Devlin et al. (2018), §5.3 y fig. 4 (d); capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import BertConfig, BertForTokenClassification
+        >>> config = BertConfig(vocab_size=100, d_model=8, num_heads=2, num_layers=1, d_ff=16)
+        >>> model = BertForTokenClassification(config, num_classes=5)
+        >>> model(torch.tensor([[2, 10, 11, 3]])).shape  # cinco puntuaciones por token
+        torch.Size([1, 4, 5])
     """
 
     pooler = False
@@ -509,6 +612,17 @@ def best_spans(
         ValueError: si las formas no casan, longest no es positivo o una fila no tiene candidatos.
 
     Fuente: Devlin et al. (2018), §4.2.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import SpanOutput, best_spans
+        >>> start = torch.tensor([[0.0, 9.0, 2.0, 1.0]])
+        >>> end = torch.tensor([[0.0, 0.0, 8.0, 3.0]])
+        >>> candidates = torch.tensor([[True, True, True, True]])
+        >>> best_spans(SpanOutput(start, end), candidates)  # 9 + 8
+        tensor([[1, 2]])
+        >>> best_spans(SpanOutput(start, end), candidates, longest=1)  # 2 + 8
+        tensor([[2, 2]])
     """
     require_sizes(longest=longest)
     if candidates.shape != scores.start.shape or not candidates.any(-1).all():

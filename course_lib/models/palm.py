@@ -51,6 +51,16 @@ class PaLMConfig:
 
     Errores:
         ValueError: si un valor no tiene sentido.
+
+    Fuente: Chowdhery et al. (2022), §2 y tabla 1; capítulo `palm`.
+
+    Ejemplo:
+        >>> from course_lib.models import PaLMConfig
+        >>> config = PaLMConfig.palm_540b()
+        >>> config.d_model, config.num_layers, config.num_heads, config.num_kv_heads
+        (18432, 118, 48, 1)
+        >>> config.hidden_width == 4 * config.d_model
+        True
     """
 
     vocab_size: int
@@ -123,6 +133,18 @@ class PaLMCache:
     Argumentos:
         layers: claves y valores de las posiciones anteriores.
         padding: cuántas columnas de relleno hay al comienzo de cada fila; None, ninguna.
+
+    Fuente: capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import PaLM, PaLMConfig
+        >>> palm = PaLM(PaLMConfig(vocab_size=50, d_model=32, num_heads=4, num_layers=2))
+        >>> _, cache = palm(torch.tensor([[5, 6, 7]]))
+        >>> cache.length, len(cache.layers)
+        (3, 2)
+        >>> cache.layers[0].K.shape  # cuatro cabezas comparten un solo par
+        torch.Size([1, 1, 3, 8])
     """
 
     layers: tuple[KeyValueCache, ...]
@@ -175,6 +197,17 @@ class PaLM(nn.Module):
 
     Fuente: Chowdhery et al. (2022), §2; ecuaciones `eq-language-model` y `eq-palm-logits` del
     capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import PaLM, PaLMConfig
+        >>> with torch.device("meta"):  # se cuenta sin reservar memoria
+        ...     PaLM(PaLMConfig.palm_540b()).num_parameters(norm_scales=False)
+        540354281472
+        >>> palm = PaLM(PaLMConfig(vocab_size=50, d_model=32, num_heads=4, num_layers=2))
+        >>> logits, cache = palm(torch.tensor([[5, 6, 7]]))
+        >>> logits.shape, cache.length
+        (torch.Size([1, 3, 50]), 3)
     """
 
     def __init__(self, config: PaLMConfig) -> None:

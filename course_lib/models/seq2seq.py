@@ -35,6 +35,13 @@ class Seq2SeqConfig:
 
     Errores:
         ValueError: si un valor no tiene sentido.
+
+    Fuente: Bahdanau et al. (2015), §3; Luong et al. (2015), §3.1; capítulo `attention`.
+
+    Ejemplo:
+        >>> from course_lib.models import Seq2SeqConfig
+        >>> Seq2SeqConfig(source_vocab=20, target_vocab=30, attention="additive").d_model
+        64
     """
 
     source_vocab: int
@@ -74,6 +81,14 @@ class Seq2Seq(nn.Module):
 
     Fuente: Sutskever et al. (2014); Bahdanau et al. (2015), §3; Luong et al. (2015), §3;
     capítulo `attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import Seq2Seq, Seq2SeqConfig
+        >>> model = Seq2Seq(Seq2SeqConfig(source_vocab=20, target_vocab=30, attention="dot"))
+        >>> source, target = torch.tensor([[5, 6, 7, 2]]), torch.tensor([[1, 8, 9]])
+        >>> model(source, target).shape  # qué palabra sigue a cada una del destino
+        torch.Size([1, 3, 30])
     """
 
     def __init__(self, config: Seq2SeqConfig) -> None:

@@ -23,6 +23,18 @@ class Tagging(NamedTuple):
         logits: una puntuación por etiqueta y posición, `[batch, t, num_labels]`.
         encoded: lo que dio el codificador, tal cual: de un Universal Transformer, también cuántos
             pasos dio cada posición.
+
+    Fuente: capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import UniversalEncoder
+        >>> from course_lib.models import SequenceTagger
+        >>> encoder = UniversalEncoder(8, 2, 16, max_steps=4, max_length=10, adaptive=False)
+        >>> tagger = SequenceTagger(encoder, vocab_size=12, num_labels=3, d_model=8)
+        >>> tagging = tagger(torch.tensor([[5, 6, 7]]))
+        >>> tagging.logits.shape, tagging.encoded.n_updates
+        (torch.Size([1, 3, 3]), tensor([[4, 4, 4]]))
     """
 
     logits: Float[Tensor, "batch t num_labels"]
@@ -48,6 +60,14 @@ class SequenceTagger(nn.Module):
         ValueError: si un tamaño no es positivo.
 
     Fuente: capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import PositionedEncoder, SequenceTagger
+        >>> encoder = PositionedEncoder(8, 2, 16, num_layers=2, max_length=10)
+        >>> tagger = SequenceTagger(encoder, vocab_size=12, num_labels=3, d_model=8)
+        >>> tagger(torch.tensor([[5, 6, 7, 0]])).logits.shape
+        torch.Size([1, 4, 3])
     """
 
     def __init__(
@@ -95,6 +115,15 @@ class PositionedEncoder(nn.Module):
         ValueError: si un tamaño o una opción no tiene sentido.
 
     Fuente: Vaswani et al. (2017), §3.1 y §3.5; capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import PositionedEncoder
+        >>> encoder = PositionedEncoder(8, 2, 16, num_layers=2, max_length=10)
+        >>> x = torch.rand(1, 5, 8)
+        >>> backwards = encoder(x.flip(1)).flip(1)  # ahora el orden cuenta
+        >>> torch.allclose(backwards, encoder(x), atol=1e-3)
+        False
     """
 
     def __init__(

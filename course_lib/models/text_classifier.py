@@ -45,6 +45,14 @@ class TextClassifierConfig:
 
     Errores:
         ValueError: si un valor no tiene sentido.
+
+    Fuente: capítulo `text_classifier`.
+
+    Ejemplo:
+        >>> from course_lib.models import TextClassifierConfig
+        >>> config = TextClassifierConfig(pooling="mean")
+        >>> config.vocab_size, config.d_model, config.num_layers, config.pooling
+        (50002, 32, 1, 'mean')
     """
 
     vocab_size: int = 50_002
@@ -95,6 +103,16 @@ class TextClassifier(nn.Module):
         config: los tamaños y la variante.
 
     Fuente: el codificador, Vaswani et al. (2017), §3.1; capítulo `text_classifier`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import TextClassifier, TextClassifierConfig
+        >>> model = TextClassifier(TextClassifierConfig(vocab_size=100, dropout=0.0))
+        >>> short, padded = torch.tensor([[5, 6, 7]]), torch.tensor([[5, 6, 7, 0, 0]])
+        >>> model(short).shape
+        torch.Size([1, 2])
+        >>> torch.allclose(model(short), model(padded), atol=1e-5)  # el relleno no cuenta
+        True
     """
 
     def __init__(self, config: TextClassifierConfig) -> None:
@@ -160,6 +178,17 @@ def binary_cross_entropy(
         ValueError: si las formas difieren o no hay ningún valor.
 
     Fuente: ecuación `eq-binary-cross-entropy` del capítulo `text_classifier`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import binary_cross_entropy
+        >>> unsure, sure = torch.tensor([0.0]), torch.tensor([5.0])
+        >>> binary_cross_entropy(unsure, torch.tensor([1.0]))  # log 2: como tirar una moneda
+        tensor(0.6931)
+        >>> binary_cross_entropy(sure, torch.tensor([1.0]))
+        tensor(0.0067)
+        >>> binary_cross_entropy(sure, torch.tensor([0.0]))  # segura, y equivocada
+        tensor(5.0067)
     """
     if logits.shape != targets.shape or not logits.numel():
         raise ValueError(
@@ -181,6 +210,15 @@ def classification_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Float
 
     Errores:
         ValueError: si no hay una clase por texto, o alguna no es un entero de 0 a num_classes − 1.
+
+    Fuente: ecuación `eq-binary-cross-entropy` del capítulo `text_classifier`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import classification_loss
+        >>> model = lambda token_ids: torch.zeros(len(token_ids), 2)  # no sabe nada
+        >>> classification_loss(model, (torch.tensor([[5, 6], [7, 8]]), torch.tensor([0, 1])))
+        tensor(0.6931)
     """
     token_ids, classes = batch
     logits = model(token_ids)

@@ -29,6 +29,14 @@ class TransformerConfig(EncoderDecoderConfig):
 
     Errores:
         ValueError: si un valor no tiene sentido.
+
+    Fuente: Vaswani et al. (2017), tabla 3; capítulo `transformer`.
+
+    Ejemplo:
+        >>> from course_lib.models import TransformerConfig
+        >>> base, big = TransformerConfig.base(), TransformerConfig.big()
+        >>> (base.d_model, base.num_heads, base.d_ff), (big.d_model, big.num_heads, big.d_ff)
+        ((512, 8, 2048), (1024, 16, 4096))
     """
 
     num_layers: int = 6
@@ -63,6 +71,19 @@ class Transformer(nn.Module):
         config: los tamaños y la variante.
 
     Fuente: Vaswani et al. (2017), §3 y fig. 1; capítulo `transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import Transformer, TransformerConfig
+        >>> config = TransformerConfig(source_vocab=20, d_model=8, num_heads=2, dropout=0.0)
+        >>> model = Transformer(config)
+        >>> source, target = torch.tensor([[5, 6, 7, 2]]), torch.tensor([[1, 8, 9]])
+        >>> logits = model(source, target)
+        >>> logits.shape  # qué palabra sigue a cada una del destino
+        torch.Size([1, 3, 20])
+        >>> step, _ = model.step(target[:, :1], model.start(source))  # lo mismo, de una en una
+        >>> torch.allclose(step, logits[:, :1], atol=1e-4)
+        True
     """
 
     def __init__(self, config: TransformerConfig) -> None:

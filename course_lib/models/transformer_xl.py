@@ -43,6 +43,14 @@ class TransformerXLConfig:
 
     Errores:
         ValueError: si un valor no tiene sentido.
+
+    Fuente: Dai et al. (2019), tablas 1 y 2; capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> from course_lib.models import TransformerXLConfig
+        >>> config = TransformerXLConfig.enwik8_24()
+        >>> config.num_layers, config.d_model, config.memory_length
+        (24, 1024, 768)
     """
 
     vocab_size: int
@@ -114,6 +122,18 @@ class TransformerXL(nn.Module):
 
     Fuente: Dai et al. (2019), §3.2 y §3.3; ecuaciones `eq-segment-memory` y `eq-relative-scores`
     del capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import TransformerXL, TransformerXLConfig
+        >>> config = TransformerXLConfig(50, d_model=8, num_heads=2, memory_length=5)
+        >>> xl = TransformerXL(config)
+        >>> logits, memory = xl(torch.tensor([[5, 6, 7, 8]]))
+        >>> logits.shape, memory.length
+        (torch.Size([1, 4, 50]), 4)
+        >>> _, memory = xl(torch.tensor([[9, 10, 11, 12]]), memory)  # el segmento siguiente
+        >>> memory.length  # las últimas cinco de ocho
+        5
     """
 
     def __init__(self, config: TransformerXLConfig) -> None:

@@ -30,6 +30,14 @@ class UniversalTransformerConfig(EncoderDecoderConfig):
 
     Errores:
         ValueError: si un valor no tiene sentido.
+
+    Fuente: Dehghani et al. (2018), §2; capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> from course_lib.models import UniversalTransformerConfig
+        >>> config = UniversalTransformerConfig(source_vocab=20, max_steps=8)
+        >>> config.max_steps, config.adaptive, config.d_model
+        (8, True, 512)
     """
 
     max_steps: int = 6
@@ -42,7 +50,21 @@ class UniversalTransformerConfig(EncoderDecoderConfig):
 
 
 class UniversalOutput(NamedTuple):
-    """Los logits, y cuánto deliberó cada mitad del modelo."""
+    """Los logits, y cuánto deliberó cada mitad del modelo.
+
+    Fuente: Dehghani et al. (2018), §2.2; capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import UniversalTransformer, UniversalTransformerConfig
+        >>> config = UniversalTransformerConfig(20, d_model=8, num_heads=2, d_ff=16, max_steps=4)
+        >>> source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[1, 7]])
+        >>> output = UniversalTransformer(config)(source, target)
+        >>> output.logits.shape, output.encoder.n_updates.shape
+        (torch.Size([1, 2, 20]), torch.Size([1, 3]))
+        >>> 1 <= output.ponder_cost.item() <= 5  # de 1 a max_steps pasos, más el resto
+        True
+    """
 
     logits: Float[Tensor, "batch t_target vocab"]
     encoder: AdaptiveOutput
@@ -66,6 +88,17 @@ class UniversalTransformer(nn.Module):
         config: los tamaños y la variante.
 
     Fuente: Dehghani et al. (2018), §2 y fig. 4; capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import UniversalTransformer, UniversalTransformerConfig
+        >>> config = UniversalTransformerConfig(20, d_model=8, num_heads=2, adaptive=False)
+        >>> model = UniversalTransformer(config)
+        >>> output = model(torch.tensor([[5, 6, 7, 2]]), torch.tensor([[1, 8, 9]]))
+        >>> output.logits.shape
+        torch.Size([1, 3, 20])
+        >>> output.decoder.n_updates  # el mismo bloque, seis veces
+        tensor([[6, 6, 6]])
     """
 
     def __init__(self, config: UniversalTransformerConfig) -> None:
