@@ -12,7 +12,7 @@ import jupytext
 import torch
 
 from course_lib.files import write_atomically
-from course_lib.grading.fingerprint import imported_modules, library_fingerprint
+from course_lib.notebooks.fingerprint import imported_modules, library_fingerprint
 
 BOOK = Path(__file__).parents[1] / "book"
 UNFINISHED = BOOK.parent / "_build" / "benchmarks"

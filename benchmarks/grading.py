@@ -26,12 +26,12 @@ import psutil
 import torch
 
 from benchmarks._measure import MIB, compare, peer
-from course_lib.grading.check import topic_exercises
 from course_lib.grading.classroom.class_run import ClassFolder, grade_class
 from course_lib.grading.classroom.collection import Entry
-from course_lib.grading.execution import verdicts
-from course_lib.grading.grader import Grader, SubmissionResult
+from course_lib.grading.sandbox.grader import Grader, SubmissionResult
 from course_lib.grading.submission import exercises_folder
+from course_lib.judging.check import topic_exercises
+from course_lib.notebooks.execution import verdicts
 from tests.grading.class_zip import NAMES, make_class
 
 TOPIC = "attention"

@@ -32,9 +32,9 @@ import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from course_lib.files import write_atomically
-from course_lib.grading.check import find_exercise, topic_exercises
-from course_lib.grading.fingerprint import library_fingerprint
-from course_lib.grading.notebooks import topics_in
+from course_lib.judging.check import find_exercise, topic_exercises
+from course_lib.notebooks.fingerprint import library_fingerprint
+from course_lib.notebooks.generation import topics_in
 from tests.checks.correct import alternatives, in_general
 from tests.checks.judging import (
     diagnose,
@@ -91,7 +91,7 @@ def _each(names: list[str], processes: int) -> Iterator[tuple[str, dict[str, Any
 
 def fingerprint(topic: str) -> str:
     """Resume todo aquello de lo que dependen los números de un tema."""
-    modules = [f"course_lib.checks.{topic}", "course_lib.grading.check"]
+    modules = [f"course_lib.checks.{topic}", "course_lib.judging.check"]
     files = [ROOT / "solutions" / f"{topic}.md", Path(__file__)]
     files += [
         ROOT / "tests" / "checks" / f"{name}.py" for name in ("judging", "mutants", "correct")

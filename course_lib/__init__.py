@@ -13,7 +13,7 @@ __all__ = [
     *offer(
         __name__,
         {
-            ".grading.check": ("check",),
+            ".judging.check": ("check",),
         },
     ),
 ]

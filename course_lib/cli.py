@@ -59,7 +59,7 @@ def regenerate(
     ] = False,
 ) -> None:
     """Genera los cuadernos de ejercicios y soluciones desde solutions/TEMA.md."""
-    from course_lib.grading import notebooks
+    from course_lib.notebooks import generation as notebooks
 
     root = _project_root()
     known = notebooks.topics_in(root)
@@ -307,7 +307,7 @@ def _require_usable(
     """Comprueba, antes de escribir nada, lo que se puede comprobar sin las entregas."""
     from course_lib.grading.classroom.class_run import SandboxError, why_unavailable
     from course_lib.grading.classroom.moodle import read_worksheet
-    from course_lib.grading.grader import WHAT_IS_LOST
+    from course_lib.grading.sandbox.grader import WHAT_IS_LOST
     from course_lib.grading.submission import exercises_folder
 
     known = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
@@ -331,7 +331,7 @@ def _grade_and_publish(
     from course_lib.grading.classroom.class_run import ClassFolder
     from course_lib.grading.classroom.collection import collect
     from course_lib.grading.classroom.publication import publish
-    from course_lib.grading.grader import WHAT_IS_LOST
+    from course_lib.grading.sandbox.grader import WHAT_IS_LOST
 
     entries = collect(submissions)
     errors = Console(stderr=True, soft_wrap=True)
@@ -369,7 +369,7 @@ def _grade_with_progress(
 def _print_summary(graded: list, published: object) -> None:
     """Resume la clase. Nada de lo que escribió un estudiante llega entero a la terminal."""
     from course_lib.grading.classroom.collection import by_student, set_aside
-    from course_lib.grading.wire import clean
+    from course_lib.grading.sandbox.wire import clean
 
     console = Console()
     console.print(_class_table(graded))

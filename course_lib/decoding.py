@@ -28,6 +28,19 @@ class Generation:
     Argumentos:
         token_ids: los tokens nuevos, `[batch, n]`; después del final, solo `end_id`.
         log_probability: log P de cada continuación según el modelo, con `end_id` incluido.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import greedy
+        >>> table = torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 2.0], [2.0, 0.0, 0.0]])
+        >>> def step(token_ids, state):  # un modelo que solo mira el último token
+        ...     return table[token_ids], state
+        >>> found = greedy(step, torch.tensor([[0], [1]]), end_id=2, max_new_tokens=3)
+        >>> found.token_ids  # la segunda fila termina antes
+        tensor([[1, 2],
+                [2, 2]])
+        >>> found.log_probability.round(decimals=2)  # dos tokens en la primera, uno en la segunda
+        tensor([-0.4800, -0.2400])
     """
 
     token_ids: Int[Tensor, "batch n"]
@@ -42,6 +55,19 @@ class Hypothesis:
         token_ids: los tokens nuevos; acaban en `end_id`, salvo que los cortara el límite.
         log_probability: la suma de los logaritmos de sus probabilidades.
         score: `log_probability` dividida por `length_normalizer`; ordena las hipótesis.
+
+    Fuente: Graves (2012); Wu et al. (2016), §7; capítulo `decoding`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import beam
+        >>> table = torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 2.0], [2.0, 0.0, 0.0]])
+        >>> def step(token_ids, state):  # un modelo que solo mira el último token
+        ...     return table[token_ids], state
+        >>> options = {"beam_size": 2, "end_id": 2, "max_new_tokens": 3}
+        >>> best = beam(step, torch.tensor([[0]]), **options)[0][0]
+        >>> best.token_ids, round(best.log_probability, 2)
+        ([1, 2], -0.48)
     """
 
     token_ids: list[int]
@@ -61,6 +87,21 @@ class BeamStep:
         ended: cuáles acaban aquí y salen del haz, `[active, beam]`.
         hypotheses: por fila del lote, las terminadas hasta ahora, de mejor a peor; en el último
             paso posible, detrás van las que el límite cortó.
+
+    Fuente: Graves (2012); Sutskever et al. (2014), §3.2; capítulo `decoding`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import beam_steps
+        >>> table = torch.tensor([[0.0, 2.0, 1.0], [0.0, 0.0, 2.0], [2.0, 0.0, 0.0]])
+        >>> def step(token_ids, state):  # un modelo que solo mira el último token
+        ...     return table[token_ids], state
+        >>> options = {"beam_size": 2, "end_id": None, "max_new_tokens": 2}
+        >>> first, second = beam_steps(step, torch.tensor([[0]]), **options)
+        >>> first.token_ids[0].tolist(), second.token_ids[0].tolist()
+        ([[1], [2]], [[1, 2], [2, 0]])
+        >>> second.parents  # la primera sigue a la primera; la segunda, a la segunda
+        tensor([[0, 1]])
     """
 
     rows: Int[Tensor, " active"]
@@ -101,6 +142,15 @@ def greedy(
         ValueError: si un argumento no tiene sentido o el modelo da NaN.
 
     Fuente: ecuación `eq-greedy` del capítulo `decoding`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import greedy
+        >>> table = torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 2.0], [2.0, 0.0, 0.0]])
+        >>> def step(token_ids, state):  # un modelo que solo mira el último token
+        ...     return table[token_ids], state
+        >>> greedy(step, torch.tensor([[0]]), end_id=None, max_new_tokens=5).token_ids
+        tensor([[1, 2, 0, 1, 2]])
     """
     _require_request(prompt, end_id, max_new_tokens)
     return _write(step, prompt, state, _most_probable, end_id, max_new_tokens)
@@ -142,6 +192,19 @@ def sample(
 
     Fuente: Fan et al. (2018); Holtzman et al. (2020), §3; ecuaciones `eq-sampling` y
     `eq-top-p` del capítulo `decoding`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import greedy, sample
+        >>> table = torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 2.0], [2.0, 0.0, 0.0]])
+        >>> def step(token_ids, state):  # un modelo que solo mira el último token
+        ...     return table[token_ids], state
+        >>> prompt, options = torch.tensor([[0]]), {"end_id": None, "max_new_tokens": 5}
+        >>> sample(step, prompt, **options).token_ids.shape
+        torch.Size([1, 5])
+        >>> only_best = sample(step, prompt, top_k=1, **options)  # ya no hay azar
+        >>> torch.equal(only_best.token_ids, greedy(step, prompt, **options).token_ids)
+        True
     """
     _require_request(prompt, end_id, max_new_tokens)
     choose = _drawn(prompt, max_new_tokens, temperature, top_k, top_p, generator)
@@ -167,6 +230,17 @@ def sampling_distribution(
         Probabilidades que suman 1.
 
     Fuente: ecuación `eq-sampling` del capítulo `decoding`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import sampling_distribution
+        >>> logits = torch.tensor([0.5, 0.3, 0.2]).log()
+        >>> sampling_distribution(logits)
+        tensor([0.5000, 0.3000, 0.2000])
+        >>> sampling_distribution(logits, temperature=0.5)  # más confiada
+        tensor([0.6579, 0.2368, 0.1053])
+        >>> sampling_distribution(logits, top_k=2)
+        tensor([0.6250, 0.3750, 0.0000])
     """
     _require_sampling(temperature, top_k, top_p)
     logits = logits / temperature
@@ -178,7 +252,16 @@ def sampling_distribution(
 
 
 def keep_top_k(logits: Float[Tensor, "*batch vocab"], k: int) -> Float[Tensor, "*batch vocab"]:
-    """Deja los k tokens más probables y pone −∞ en los demás (top-k)."""
+    """Deja los k tokens más probables y pone −∞ en los demás (top-k).
+
+    Fuente: Fan et al. (2018); capítulo `decoding`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import keep_top_k
+        >>> keep_top_k(torch.tensor([3.0, 1.0, 2.0]), 2)
+        tensor([3., -inf, 2.])
+    """
     _require_top_k(k)
     best = logits.topk(min(k, logits.shape[-1]), dim=-1).indices
     return _keep(logits, torch.zeros_like(logits, dtype=torch.bool).scatter(-1, best, True))
@@ -191,6 +274,13 @@ def keep_top_p(logits: Float[Tensor, "*batch vocab"], p: float) -> Float[Tensor,
     entra, y por eso siempre queda al menos uno.
 
     Fuente: Holtzman et al. (2020), §3; ecuación `eq-top-p` del capítulo `decoding`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import keep_top_p
+        >>> logits = torch.tensor([0.5, 0.3, 0.2]).log()
+        >>> keep_top_p(logits, 0.7).isfinite()  # 0.5 no alcanza; 0.5 + 0.3, sí
+        tensor([ True,  True, False])
     """
     _require_top_p(p)
     ordered, order = torch.softmax(logits, dim=-1).sort(dim=-1, descending=True, stable=True)
@@ -254,6 +344,18 @@ def stream(
 
     Errores:
         ValueError: los de `sample`, antes del primer token; también top_k o top_p sin temperatura.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import stream
+        >>> table = torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 2.0], [2.0, 0.0, 0.0]])
+        >>> def step(token_ids, state):  # un modelo que solo mira el último token
+        ...     return table[token_ids], state
+        >>> for token in stream(step, torch.tensor([[0]]), end_id=None, max_new_tokens=3):
+        ...     print(token.tolist())
+        [1]
+        [2]
+        [0]
     """
     _require_request(prompt, end_id, max_new_tokens)
     choose = _most_probable
@@ -284,6 +386,15 @@ def left_pad(
 
     Errores:
         ValueError: si no hay indicaciones, o alguna está vacía o no es una lista de enteros.
+
+    Ejemplo:
+        >>> from course_lib.decoding import left_pad
+        >>> tokens, padding = left_pad([[5, 6, 7], [8]])
+        >>> tokens
+        tensor([[5, 6, 7],
+                [0, 0, 8]])
+        >>> padding
+        tensor([0, 2])
     """
     if not all(_is_list_of_ids(prompt) for prompt in prompts):
         raise ValueError(
@@ -421,6 +532,18 @@ def beam(
 
     Fuente: Graves (2012); Sutskever et al. (2014), §3.2; Wu et al. (2016), §7; Vaswani et
     al. (2017), §6.1; ecuación `eq-length-penalty` del capítulo `decoding`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import beam, greedy
+        >>> P = torch.tensor([[0.0, 0.55, 0.45, 0.0], [0.4, 0.3, 0.0, 0.3], [0.0, 0.0, 0.0, 1.0]])
+        >>> def step(token_ids, state):  # el 1 parece mejor, y lo que le sigue es dudoso
+        ...     return P[token_ids].log(), state
+        >>> prompt, options = torch.tensor([[0]]), {"end_id": None, "max_new_tokens": 2}
+        >>> greedy(step, prompt, **options).token_ids.tolist()  # 0.55 · 0.4 = 0.22
+        [[1, 0]]
+        >>> beam(step, prompt, beam_size=2, **options)[0][0].token_ids  # 0.45 · 1 = 0.45
+        [2, 3]
     """
     steps = beam_steps(
         step,
@@ -448,7 +571,23 @@ def beam_steps(
     max_new_tokens: int,
     num_best: int = 1,
 ) -> Iterator[BeamStep]:
-    """Da, uno a uno, los pasos de `beam`; sus argumentos y errores son los mismos."""
+    """Da, uno a uno, los pasos de `beam`; sus argumentos y errores son los mismos.
+
+    Fuente: Graves (2012); Sutskever et al. (2014), §3.2; capítulo `decoding`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import beam_steps
+        >>> table = torch.tensor([[0.0, 2.0, 1.0], [0.0, 0.0, 2.0], [2.0, 0.0, 0.0]])
+        >>> def step(token_ids, state):  # un modelo que solo mira el último token
+        ...     return table[token_ids], state
+        >>> options = {"beam_size": 2, "end_id": None, "max_new_tokens": 3}
+        >>> for each in beam_steps(step, torch.tensor([[0]]), **options):
+        ...     print(each.token_ids[0].tolist())
+        [[1], [2]]
+        [[1, 2], [2, 0]]
+        [[1, 2, 0], [2, 0, 1]]
+    """
     _require_request(prompt, end_id, max_new_tokens)
     _require_beam(beam_size, length_penalty, num_best)
     finished = _Finished(len(prompt), beam_size, num_best, length_penalty, max_new_tokens)
@@ -485,6 +624,13 @@ def length_normalizer(length: int, alpha: float) -> float:
         lp(n) = (5 + n)^α / 6^α
 
     Fuente: Wu et al. (2016), ecuación 14; ecuación `eq-length-penalty` del capítulo `decoding`.
+
+    Ejemplo:
+        >>> from course_lib.decoding import length_normalizer
+        >>> length_normalizer(1, 0.6), round(length_normalizer(7, 0.6), 2)
+        (1.0, 1.52)
+        >>> length_normalizer(7, 0.0)  # sin corrección
+        1.0
     """
     return ((5 + length) / 6) ** alpha
 
@@ -575,6 +721,15 @@ def select(state: Any, rows: Int[Tensor, " chosen"]) -> Any:
         state: None, un tensor con el lote delante, un objeto con `.select(filas)`, o una tupla,
             lista o diccionario de ellos. Lo demás (un número, un texto) no depende de la fila.
         rows: qué filas, en qué orden.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import select
+        >>> state = {"h": torch.tensor([[1.0], [2.0], [3.0]]), "length": 4}
+        >>> select(state, torch.tensor([2, 2, 0]))
+        {'h': tensor([[3.],
+                [3.],
+                [1.]]), 'length': 4}
     """
     if isinstance(state, Tensor):
         return state.index_select(0, rows) if state.ndim else state
@@ -598,6 +753,16 @@ def without_cache(forward: Callable[..., Tensor], *context: Tensor) -> tuple[Ste
 
     Devuelve:
         El par (step, state) que piden `greedy`, `beam` y `sample`. El estado son los tokens leídos.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.decoding import greedy, without_cache
+        >>> from course_lib.models import Transformer, TransformerConfig
+        >>> model = Transformer(TransformerConfig(source_vocab=20, d_model=8, num_heads=2)).eval()
+        >>> step, state = without_cache(model, torch.tensor([[5, 6, 2]]))  # el origen
+        >>> options = {"end_id": None, "max_new_tokens": 4}
+        >>> greedy(step, torch.tensor([[1]]), state, **options).token_ids.shape
+        torch.Size([1, 4])
     """
 
     def step(token_ids, state):

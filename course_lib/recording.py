@@ -10,12 +10,6 @@ from torch import Tensor, nn
 def attention_maps(model: nn.Module) -> Iterator[list[Tensor]]:
     """Apunta los pesos de cada atención que el modelo calcula dentro del `with`.
 
-    Se usa así::
-
-        with attention_maps(model) as A:
-            model(token_ids)
-        A[0]                                    # los de la primera atención que se llamó
-
     El modelo da lo mismo que sin mirarlo. Cada capa que mezcla valores tiene `weights`, con los
     argumentos de su `forward`: así se dice con qué pesos mezcla, y una capa propia que lo tenga
     también se apunta. Los pesos conservan su gradiente; sin él, con `torch.no_grad()`.
@@ -32,6 +26,18 @@ def attention_maps(model: nn.Module) -> Iterator[list[Tensor]]:
         ValueError: si en el modelo no hay ninguna atención.
 
     Fuente: capítulo `self_attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import Encoder
+        >>> from course_lib.recording import attention_maps
+        >>> encoder = Encoder(d_model=8, num_heads=2, d_ff=16, num_layers=3)
+        >>> with attention_maps(encoder) as A:
+        ...     _ = encoder(torch.rand(1, 5, 8))
+        >>> len(A), A[0].shape  # uno por capa: lote, cabezas, consultas y claves
+        (3, torch.Size([1, 2, 5, 5]))
+        >>> torch.allclose(A[0].sum(-1), torch.tensor(1.0))  # cada fila suma 1
+        True
     """
     layers = [layer for layer in model.modules() if callable(getattr(layer, "weights", None))]
     if not layers:

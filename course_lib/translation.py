@@ -10,7 +10,7 @@ from torch import Tensor
 from course_lib.decoding import beam, greedy
 from course_lib.fast.writers import writer
 from course_lib.models.transformer import Transformer
-from course_lib.tokenization import ByteBPE
+from course_lib.tokenization.byte_bpe import ByteBPE
 from course_lib.training.batches import pad
 
 START, END = "<s>", "</s>"

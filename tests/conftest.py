@@ -97,7 +97,10 @@ class ExampleProject:
         "terminal.py",
         "doctor.py",
         "checks/__init__.py",
+        "judging",
+        "notebooks",
         "grading",
+        "grading/sandbox",
     )
 
     def __init__(self, root: Path) -> None:
@@ -137,7 +140,7 @@ class ExampleProject:
         path.write_text(text.replace(old, new))
 
     def regenerate(self, **options):
-        from course_lib.grading.notebooks import regenerate
+        from course_lib.notebooks.generation import regenerate
 
         (result,) = regenerate(["example"], self.root, **options)
         return result

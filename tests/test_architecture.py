@@ -1,5 +1,6 @@
 """La casa en orden: quién importa a quién, estilo y un paquete que se importa sin hacer nada."""
 
+import ast
 import importlib
 import pkgutil
 import re
@@ -12,6 +13,7 @@ from types import ModuleType
 import pytest
 
 import course_lib.pretrained
+from course_lib._lazy import homes
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -70,6 +72,17 @@ def test_a_package_offers_its_names(name):
         assert each in dir(package)
     with pytest.raises(AttributeError, match="no_existe"):
         _ = package.no_existe
+
+
+def test_inside_the_library_a_name_is_imported_from_its_module():
+    """De qué depende un cuaderno se sabe por los módulos importados, no por sus paquetes."""
+    offered = {n: home for name in OFFERING for n, home in homes(f"course_lib{name}").items()}
+    packages = {f"course_lib{name}" for name in OFFERING}
+    for path in sorted((ROOT / "course_lib").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module in packages:
+                lazy = [alias.name for alias in node.names if alias.name in offered]
+                assert not lazy, f"{path}: {lazy} se importa de {node.module}"
 
 
 def test_the_names_are_those_people_write():

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from course_lib import doctor
 from course_lib.cli import app
 from course_lib.grading.classroom import class_run, lanes
-from course_lib.grading.grader import ExerciseResult, SubmissionResult
+from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 
 ENGLISH = (
     "Usage",
@@ -37,7 +37,7 @@ def run(*arguments):
 
 
 def student_notebook(path, *cells):
-    setup = "from course_lib.grading.check import check"
+    setup = "from course_lib.judging.check import check"
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(c) for c in (setup, *cells)]
     )

@@ -2,12 +2,23 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
+import re
 from types import ModuleType
 
 import pytest
 
-PACKAGES = ("primitives", "layers", "models")
+PACKAGES = (
+    "primitives",
+    "layers",
+    "models",
+    "fast",
+    "decoding",
+    "training",
+    "tokenization",
+    "recording",
+)
 
 
 def package(name: str) -> ModuleType:
@@ -41,9 +52,11 @@ PUBLIC = [f"{each}.{name}" for each in PACKAGES for name in public_names(package
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_name_has_an_example(name):
     home, _, name = name.partition(".")
-    text = getattr(package(home), name).__doc__
-    assert doctest.DocTestParser().get_examples(text), f"{name} no tiene ningún ejemplo (>>>)"
-    assert text.count("\n    Ejemplo:\n") == 1, f"{name}: el ejemplo va bajo «Ejemplo:»"
+    text = inspect.cleandoc(getattr(package(home), name).__doc__)
+    before, _, example = text.partition("\nEjemplo:\n")
+    assert ">>>" in example and ">>>" not in before, f"{name}: falta el ejemplo, o no va al final"
+    # Un listado deja fuera todo lo que sigue a «Ejemplo:».
+    assert re.fullmatch(r"(?:    .*\n?|\n)+", example), f"{name}: tras el ejemplo hay algo más"
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda each: each.name)

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import course_lib
-from course_lib.grading.fingerprint import code_cells, parse_cell
+from course_lib.notebooks.fingerprint import code_cells, parse_cell
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -176,7 +176,7 @@ def test_with_the_core_alone_only_what_prepares_and_grades_is_missing():
     """Lo que falta lo dice un extra, nunca un `ModuleNotFoundError` sin explicar."""
     refused = json.loads(run_with(CORE, IMPORT_ALL, modules_under("course_lib")))
     assert refused and all("course_lib[" in message for message in refused.values())
-    assert {name.split(".")[1] for name in refused} == {"grading"}
+    assert {name.split(".")[1] for name in refused} == {"grading", "notebooks"}
 
 
 def test_with_the_core_alone_an_answer_is_checked_and_drawn():
@@ -197,7 +197,7 @@ plot_attention(torch.eye(2), alt="la identidad")
     [
         ("student", "course_lib.grading.self_check"),
         ("teacher", "course_lib.grading.classroom"),
-        ("author", "course_lib.grading.notebooks"),
+        ("author", "course_lib.notebooks.generation"),
     ],
 )
 def test_an_extra_is_enough_for_its_part(name, part):

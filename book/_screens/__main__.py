@@ -22,9 +22,9 @@ from textwrap import TextWrapper
 from PIL import Image
 
 from course_lib.files import write_atomically
-from course_lib.grading.grader import Grader, SubmissionResult
+from course_lib.grading.sandbox.grader import Grader, SubmissionResult
 from tests.grading.class_zip import class_zip, make_class, worksheet
-from tests.grading.hostile.cases import CASES, Case
+from tests.grading.sandbox.hostile.cases import CASES, Case
 
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "book" / "_static" / "instructor_guide"

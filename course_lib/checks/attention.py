@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, combinable, no_inputs
+from course_lib.judging.exercise import Exercise, Misconception, Part, combinable, no_inputs
 from course_lib.primitives.additive import additive_scores
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.softmax import hard_argmax, soft_argmax

@@ -10,7 +10,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, combinable, direct_call
+from course_lib.judging.exercise import Exercise, Misconception, Part, combinable, direct_call
 from course_lib.models.bert import Bert, BertConfig, SpanOutput, best_spans
 
 TOLERANCE = 1e-4

@@ -5,7 +5,7 @@ import math
 import torch
 from einops import rearrange
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, combinable, no_inputs
+from course_lib.judging.exercise import Exercise, Misconception, Part, combinable, no_inputs
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.key_value_store import hard_lookup, soft_lookup
 from course_lib.primitives.softmax import soft_argmax

@@ -9,7 +9,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import (
+from course_lib.judging.exercise import (
     Exercise,
     Misconception,
     Part,

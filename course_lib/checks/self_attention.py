@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from course_lib.grading.exercise import Exercise, Misconception, combinable, no_inputs
+from course_lib.judging.exercise import Exercise, Misconception, combinable, no_inputs
 from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.positions import sinusoidal_positions
 

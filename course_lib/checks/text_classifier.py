@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, combinable
+from course_lib.judging.exercise import Exercise, Misconception, Part, combinable
 from course_lib.models.text_classifier import binary_cross_entropy
 from course_lib.primitives.pooling import max_pool, mean_pool
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from einops import rearrange
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, combinable, no_inputs
+from course_lib.judging.exercise import Exercise, Misconception, Part, combinable, no_inputs
 from course_lib.primitives.attention import attention
 from course_lib.primitives.masks import padding_mask
 

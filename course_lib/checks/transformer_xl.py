@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from course_lib.grading.exercise import (
+from course_lib.judging.exercise import (
     Exercise,
     Misconception,
     Part,

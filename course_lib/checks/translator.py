@@ -11,7 +11,7 @@ from itertools import pairwise
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, combinable
+from course_lib.judging.exercise import Exercise, Misconception, Part, combinable
 
 # 1 · Forzado del profesor
 

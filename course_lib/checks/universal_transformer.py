@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-from course_lib.grading.exercise import Exercise, Misconception, Part, combinable, no_inputs
+from course_lib.judging.exercise import Exercise, Misconception, Part, combinable, no_inputs
 from course_lib.primitives.attention import attention
 from course_lib.primitives.positions import sinusoidal_positions
 

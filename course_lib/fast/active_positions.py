@@ -48,6 +48,17 @@ def gathering(model: nn.Module, *, gather_below: float = GATHER_BELOW) -> nn.Mod
             se descartan las detenidas; después, solo las activas.
 
     Fuente: capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib import fast
+        >>> from course_lib.models import UniversalTransformer, UniversalTransformerConfig
+        >>> config = UniversalTransformerConfig(20, d_model=8, num_heads=2, dropout=0.0)
+        >>> model = UniversalTransformer(config)
+        >>> source, target = torch.tensor([[5, 6, 7, 2]]), torch.tensor([[1, 8, 9]])
+        >>> same = fast.gathering(model)
+        >>> torch.allclose(same(source, target).logits, model(source, target).logits, atol=1e-4)
+        True
     """
     faster = {UniversalEncoder: GatheringEncoder, UniversalDecoder: GatheringDecoder}
     return twin(model, faster, gather_below=gather_below)

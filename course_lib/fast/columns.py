@@ -18,6 +18,15 @@ def by_columns(palm: PaLM) -> PaLM:
 
     Devuelve:
         El mismo modelo.
+
+    Ejemplo:
+        >>> from course_lib import fast
+        >>> from course_lib.models import PaLM, PaLMConfig
+        >>> palm = PaLM(PaLMConfig(vocab_size=50, d_model=32, num_heads=4, num_layers=2))
+        >>> palm.embedding.table.weight.stride()  # cada fila, de corrido
+        (32, 1)
+        >>> fast.by_columns(palm).embedding.table.weight.stride()  # ahora, cada columna
+        (1, 50)
     """
     matrices: list[nn.Parameter] = [m.weight for m in palm.modules() if isinstance(m, Dense)]
     store_by_columns(*matrices, *([palm.embedding.table.weight] if palm.config.tied else []))

@@ -44,11 +44,21 @@ def frozen(model: nn.Module) -> nn.Module:
     gradiente, con `torch.no_grad()` o `torch.inference_mode()`; si los pesos cambian, hay que
     empezar otra memoria.
 
-        reader = frozen(xl)
-        logits, memory = reader(token_ids)
-
     Argumentos:
         model: un `TransformerXL`, que no cambia.
+
+    Fuente: capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib import fast
+        >>> from course_lib.models import TransformerXL, TransformerXLConfig
+        >>> xl = TransformerXL(TransformerXLConfig(50, d_model=8, num_heads=2, num_layers=2)).eval()
+        >>> token_ids = torch.tensor([[5, 6, 7, 8]])
+        >>> with torch.no_grad():
+        ...     same, memory = fast.frozen(xl)(token_ids)
+        >>> torch.allclose(same, xl(token_ids)[0], atol=1e-4), memory.length
+        (True, 4)
     """
     return twin(model, {TransformerXL: FrozenTransformerXL})
 

@@ -142,6 +142,18 @@ def reserve(
 
     Errores:
         ValueError: si un tamaño no es positivo, o padding no es un número de columnas por fila.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib import fast
+        >>> from course_lib.models import PaLM, PaLMConfig
+        >>> palm = PaLM(PaLMConfig(vocab_size=50, d_model=32, num_heads=4, num_layers=2))
+        >>> cache = fast.reserve(palm, batch=1, capacity=100)
+        >>> cache.length  # hay sitio, y aún no hay nada
+        0
+        >>> _, cache = palm(torch.tensor([[5, 6, 7]]), cache)
+        >>> cache.length
+        3
     """
     require_sizes(batch=batch, capacity=capacity)
     attention, like = palm.blocks[0].attention, palm.embedding.table.weight

@@ -32,6 +32,16 @@ def unpadded(model: nn.Module, *, group_cost: int = GROUP_COST) -> nn.Module:
             siempre el relleno.
 
     Fuente: capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib import fast
+        >>> from course_lib.models import Bert, BertConfig
+        >>> bert = Bert(BertConfig(vocab_size=100, d_model=8, num_heads=2, num_layers=2)).eval()
+        >>> token_ids = torch.tensor([[2, 10, 11, 3], [2, 12, 3, 0]])  # el 0 es relleno
+        >>> same, real = fast.unpadded(bert, group_cost=0), token_ids != 0
+        >>> torch.allclose(same(token_ids).states[real], bert(token_ids).states[real], atol=1e-4)
+        True
     """
     return twin(model, {Bert: UnpaddedBert}, group_cost=group_cost)
 

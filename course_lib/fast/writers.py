@@ -20,8 +20,6 @@ from course_lib.models.transformer_xl import TransformerXL
 def writer(model: nn.Module, **options) -> nn.Module | PaLMWriter:
     """Lo mismo que un modelo para `decoding`, más deprisa: su `step`, y su `start` si lo tiene.
 
-        greedy(writer(palm).step, prompt, end_id=None, max_new_tokens=100)
-
     Argumentos:
         model: un `PaLM` (da un `PaLMWriter`), un `TransformerXL` (el de `frozen`) o un
             `Transformer` (el origen se proyecta una sola vez). No cambia.
@@ -29,6 +27,19 @@ def writer(model: nn.Module, **options) -> nn.Module | PaLMWriter:
 
     Errores:
         ValueError: si el modelo es de otra clase, y los de `PaLMWriter`.
+
+    Fuente: capítulo `decoding`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib import fast
+        >>> from course_lib.decoding import greedy
+        >>> from course_lib.models import PaLM, PaLMConfig
+        >>> palm = PaLM(PaLMConfig(vocab_size=50, d_model=32, num_heads=4, num_layers=2)).eval()
+        >>> prompt, options = torch.tensor([[5, 6, 7]]), {"end_id": None, "max_new_tokens": 8}
+        >>> same = greedy(fast.writer(palm).step, prompt, **options)
+        >>> torch.equal(same.token_ids, greedy(palm.step, prompt, **options).token_ids)
+        True
     """
     if isinstance(model, PaLM):
         return PaLMWriter(model, **options)

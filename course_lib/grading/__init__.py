@@ -1,4 +1,1 @@
-"""Comprobar, generar y calificar los cuadernos del curso."""
-
-STUB_MESSAGE = "Escribe aquí tu solución"
-"""Mensaje del NotImplementedError que ocupa el lugar de una solución."""
+"""Calificar: lo que entrega un estudiante, en su caja, y una clase entera."""

@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from course_lib.grading.fingerprint import parse_cell
 from course_lib.grading.submission import (
     Sheet,
     Submission,
     exercises_folder,
     read_submission,
 )
+from course_lib.notebooks.fingerprint import parse_cell
 
 COURSE_NOTEBOOKS = {
     "solutions": "es el cuaderno de soluciones del curso, con sus respuestas sin cambios",

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from course_lib._extras import extra
-from course_lib.grading.execution import CellFailedError, execute_whole, verdicts
-from course_lib.grading.fingerprint import is_check, parse_cell
-from course_lib.grading.verdict import Verdict
+from course_lib.judging.verdict import Verdict
+from course_lib.notebooks.execution import CellFailedError, execute_whole, verdicts
+from course_lib.notebooks.fingerprint import is_check, parse_cell
 
 with extra("student"):
     import nbformat
@@ -126,16 +126,16 @@ def _only_at_the_end() -> Any:
     Juzgar llama a la respuesta, y lo que ella recuerde de esas llamadas cambiaría el veredicto.
     """
     return nbformat.v4.new_code_cell(
-        "import course_lib.grading.check\n"
-        "course_lib.grading.check.judge_now = course_lib.grading.check.check\n"
-        "course_lib.grading.check.check = lambda *args, **kwargs: None\n"
+        "import course_lib.judging.check\n"
+        "course_lib.judging.check.judge_now = course_lib.judging.check.check\n"
+        "course_lib.judging.check.check = lambda *args, **kwargs: None\n"
         "del course_lib"
     )
 
 
 def _final_check(exercise: str, name: str) -> Any:
     """La celda que, con el cuaderno ya ejecutado, juzga la respuesta de ese nombre."""
-    imported = "from course_lib.grading.check import judge_now"
+    imported = "from course_lib.judging.check import judge_now"
     return nbformat.v4.new_code_cell(f'{imported}\njudge_now("{exercise}", {name})')
 
 
@@ -143,9 +143,9 @@ def _notes(
     notebook: Any, checks: dict[str, _Check], names: dict[str, str], rows: tuple[Verdict, ...]
 ) -> Iterator[str]:
     """Avisa de lo que aquí se puede y al calificar no: otro nombre, o lo que es la respuesta."""
-    from course_lib.grading.check import find_exercise  # carga torch
-    from course_lib.grading.library_view import answers_of
+    from course_lib.grading.sandbox.library_view import answers_of
     from course_lib.grading.submission import answer_uses
+    from course_lib.judging.check import find_exercise  # carga torch
 
     for exercise, check in checks.items():
         if check.shown != names[exercise]:
@@ -187,8 +187,8 @@ def _answer_names(notebook: Any, checks: dict[str, _Check]) -> dict[str, str]:
 
     Lo dice el cuaderno del curso; donde no está, la celda de comprobación.
     """
-    from course_lib.grading.check import topic_exercises  # carga torch
     from course_lib.grading.submission import topic_sheet
+    from course_lib.judging.check import topic_exercises  # carga torch
 
     topics = dict.fromkeys(name.partition(".")[0] for name in checks) or _guessed(notebook)
     names = {name: check.shown for name, check in checks.items()}
@@ -246,7 +246,7 @@ def _cell_name(notebook: Any, index: int, checks: dict[str, _Check], names: dict
 
 
 def _cut(text: str, limit: int) -> str:
-    from course_lib.grading.wire import clean  # carga torch
+    from course_lib.grading.sandbox.wire import clean  # carga torch
 
     return clean(text, limit)
 
@@ -323,7 +323,7 @@ def _why_missing(notebook: Any, name: str, final: Any) -> str:
 
 
 def _declared_points(names: Iterable[str]) -> dict[str, int]:
-    from course_lib.grading.check import topic_exercises  # carga torch
+    from course_lib.judging.check import topic_exercises  # carga torch
 
     topics = dict.fromkeys(name.partition(".")[0] for name in names)
     return {e.name: e.points for topic in topics for e in topic_exercises(topic)}

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import course_lib
-from course_lib.grading.check import topic_exercises
-from course_lib.grading.fingerprint import imported_modules, is_check, parse_cell
+from course_lib.judging.check import topic_exercises
+from course_lib.notebooks.fingerprint import imported_modules, is_check, parse_cell
 
 MAX_FILE = 20 << 20
 MAX_CELLS = 2000

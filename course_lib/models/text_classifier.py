@@ -215,10 +215,13 @@ def classification_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Float
 
     Ejemplo:
         >>> import torch
-        >>> from course_lib.models import classification_loss
-        >>> model = lambda token_ids: torch.zeros(len(token_ids), 2)  # no sabe nada
-        >>> classification_loss(model, (torch.tensor([[5, 6], [7, 8]]), torch.tensor([0, 1])))
-        tensor(0.6931)
+        >>> from course_lib.models import TextClassifier, TextClassifierConfig, classification_loss
+        >>> model = TextClassifier(TextClassifierConfig(vocab_size=100))
+        >>> for parameter in model.output.parameters():
+        ...     _ = torch.nn.init.zeros_(parameter)  # no sabe nada: log 2
+        >>> texts, classes = torch.tensor([[5, 6], [7, 8]]), torch.tensor([0, 1])
+        >>> round(classification_loss(model, (texts, classes)).item(), 4)
+        0.6931
     """
     token_ids, classes = batch
     logits = model(token_ids)

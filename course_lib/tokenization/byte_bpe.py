@@ -59,6 +59,16 @@ class ByteBPE:
 
     Fuente: Gage (1994); Sennrich et al. (2016); a nivel de bytes, Radford et al. (2019), §2.2;
     capítulo `tokenization`, `eq-bpe-merge`.
+
+    Ejemplo:
+        >>> from course_lib.tokenization import ByteBPE
+        >>> bpe = ByteBPE.train(["casa", "casas", "casado"], vocab_size=256 + 3 + 3)
+        >>> [bpe.token_bytes(i) for i in range(256, 259)]  # tras los 256 bytes, las fusiones
+        [b'as', b'cas', b'casa']
+        >>> bpe.encode("casadas")  # «casa», «d» y «as»
+        [258, 100, 256]
+        >>> bpe.decode(bpe.encode("¡también esto! 🙂"))  # ningún texto se pierde
+        '¡también esto! 🙂'
     """
 
     def __init__(

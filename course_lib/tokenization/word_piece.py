@@ -58,6 +58,16 @@ class WordPiece:
 
     Fuente: Schuster y Nakajima (2012); Wu et al. (2016), §4.1; Devlin et al. (2018), §3; capítulo
     `tokenization`.
+
+    Ejemplo:
+        >>> from course_lib.tokenization import WordPiece
+        >>> pieces = WordPiece(["[UNK]", "[CLS]", "[SEP]", "gat", "##o", "##os", "comen"])
+        >>> pieces.tokens("Los gatos comen")
+        ['[UNK]', 'gat', '##os', 'comen']
+        >>> pieces.encode_pair("gato", "comen")  # tokens y segmentos
+        ([1, 3, 4, 2, 6, 2], [0, 0, 0, 0, 1, 1])
+        >>> pieces.decode([3, 5, 6])
+        'gatos comen'
     """
 
     def __init__(

@@ -10,7 +10,13 @@ SPECIAL_TOKENS = ("<pad>", "<unk>")
 
 
 def split_words(text: str) -> list[str]:
-    """Separa un texto en palabras y signos, en minúsculas."""
+    """Separa un texto en palabras y signos, en minúsculas.
+
+    Ejemplo:
+        >>> from course_lib.tokenization import split_words
+        >>> split_words("¿Come el gato?")
+        ['¿', 'come', 'el', 'gato', '?']
+    """
     return re.findall(r"\w+|[^\w\s]", text.lower())
 
 
@@ -25,6 +31,14 @@ class WordVocabulary:
 
     Errores:
         ValueError: si una palabra se repite.
+
+    Ejemplo:
+        >>> from course_lib.tokenization import WordVocabulary
+        >>> vocabulary = WordVocabulary.build(["el gato come", "el perro come"], max_words=2)
+        >>> vocabulary.words
+        ('<pad>', '<unk>', 'come', 'el')
+        >>> vocabulary.encode("El ratón come")
+        [3, 1, 2]
     """
 
     pad_id, unknown_id = 0, 1

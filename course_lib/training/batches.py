@@ -24,6 +24,12 @@ def pad(sequences: Sequence[Any], pad_id: int) -> Int[Tensor, "batch t"]:
 
     Errores:
         ValueError: si no hay secuencias, todas están vacías o alguna no es de enteros.
+
+    Ejemplo:
+        >>> from course_lib.training import pad
+        >>> pad([[5, 6, 7], [8]], pad_id=0)
+        tensor([[5, 6, 7],
+                [8, 0, 0]])
     """
     rows = [_ids(sequence) for sequence in sequences]
     longest = max(map(len, rows), default=0)
@@ -56,6 +62,15 @@ class TokenBatches:
         batch_size y batch_tokens, o un ejemplo no cabe en batch_tokens.
 
     Fuente: Vaswani et al. (2017), §5.1; capítulo `training`.
+
+    Ejemplo:
+        >>> from course_lib.training import TokenBatches
+        >>> sentences = [[1], [2, 2, 2], [3], [4, 4, 4]]
+        >>> batches = TokenBatches(sentences, batch_size=2, shuffle=False)
+        >>> for batch in batches:  # juntas las de igual longitud: no hace falta relleno
+        ...     print(batch.tolist())
+        [[1], [3]]
+        [[2, 2, 2], [4, 4, 4]]
     """
 
     def __init__(
@@ -127,6 +142,14 @@ def endless(batches: Iterable[Any], *, start: int = 0, seed: int = 0) -> Iterato
 
     Errores:
         ValueError: si se acaban y no se pueden recorrer otra vez.
+
+    Ejemplo:
+        >>> from itertools import islice
+        >>> from course_lib.training import endless
+        >>> list(islice(endless(["a", "b", "c"]), 5))
+        ['a', 'b', 'c', 'a', 'b']
+        >>> list(islice(endless(["a", "b", "c"], start=4), 2))  # para seguir donde se cortó
+        ['b', 'c']
     """
     if hasattr(batches, "stream"):
         return batches.stream(start)

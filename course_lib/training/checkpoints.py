@@ -30,6 +30,15 @@ class Checkpoint:
         history: la historia hasta aquí.
         random_states: el azar de cada proceso.
         settings: lo que define el entrenamiento y no puede cambiar al reanudarlo.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import Checkpoint
+        >>> model = torch.nn.Linear(2, 1)
+        >>> nothing_yet = {"optimizer": {}, "history": {}, "random_states": [], "settings": {}}
+        >>> checkpoint = Checkpoint(step=3, batches=3, model=model.state_dict(), **nothing_yet)
+        >>> checkpoint.step, list(checkpoint.model)
+        (3, ['weight', 'bias'])
     """
 
     step: int
@@ -50,6 +59,16 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> None:
     Argumentos:
         path: adónde; las carpetas que falten se crean.
         checkpoint: lo que se guarda.
+
+    Ejemplo:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from course_lib.training import Checkpoint, load_checkpoint, save_checkpoint
+        >>> checkpoint = Checkpoint(3, 3, {}, {}, {}, [], {"seed": 0})
+        >>> with TemporaryDirectory() as folder:
+        ...     save_checkpoint(Path(folder) / "modelo.pt", checkpoint)
+        ...     load_checkpoint(Path(folder) / "modelo.pt") == checkpoint
+        True
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,6 +98,19 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     Errores:
         FileNotFoundError: si no existe.
         ValueError: si está truncado o dañado, o no es un punto de control de este curso.
+
+    Ejemplo:
+        >>> import torch
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from course_lib.training import load_checkpoint, train
+        >>> model, loss = torch.nn.Linear(2, 1), lambda model, x: model(x).square().mean()
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "modelo.pt"
+        ...     _ = train(model, loss, [torch.ones(4, 2)], steps=3, checkpoint=path)
+        ...     saved = load_checkpoint(path)
+        >>> saved.step, list(saved.model)
+        (3, ['weight', 'bias'])
     """
     path = Path(path)
     if not path.exists():

@@ -19,6 +19,12 @@ class History:
         tokens: cuántos tokens se promediaron en cada paso, si la pérdida sabe contarlos.
         metrics: lo que midió `on_step`: de cada nombre, los pares (paso, valor).
         seconds: lo que duró todo, en segundos, sin contar el tiempo entre interrupciones.
+
+    Ejemplo:
+        >>> from course_lib.training import History
+        >>> history = History(loss=[4.0, 2.0, 3.0, 1.0])
+        >>> history.smoothed(window=2)
+        [4.0, 3.0, 2.5, 2.0]
     """
 
     loss: list[float] = field(default_factory=list)

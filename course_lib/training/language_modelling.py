@@ -41,6 +41,14 @@ class SegmentLoss:
         memory: con False, cada segmento empieza sin pasado: así se mide lo que da la memoria.
 
     Fuente: Dai et al. (2019), §3.2; capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import SegmentLoss
+        >>> def model(token_ids, memory):  # no sabe nada: diez tokens, igual de probables
+        ...     return torch.zeros(*token_ids.shape, 10), memory
+        >>> SegmentLoss(segment_length=2)(model, torch.tensor([[5, 6, 7, 8, 9]]))  # log 10
+        tensor(2.3026)
     """
 
     segment_length: int
@@ -94,6 +102,14 @@ def segment_losses(
         ValueError: si no hay nada que predecir o segment_length no es positivo.
 
     Fuente: Dai et al. (2019), §3.2; capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import segment_losses
+        >>> def model(token_ids, memory):  # no sabe nada: diez tokens, igual de probables
+        ...     return torch.zeros(*token_ids.shape, 10), memory
+        >>> segment_losses(model, torch.tensor([[5, 6, 7, 8]]), segment_length=2)
+        tensor([[2.3026, 2.3026, 2.3026]])
     """
     found = []
     for inputs, targets in segments(token_ids, segment_length):
@@ -132,6 +148,15 @@ def sliding_losses(
         ValueError: si no hay nada que predecir o context no es positivo.
 
     Fuente: Al-Rfou et al. (2019); Dai et al. (2019), §3.1; capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import sliding_losses
+        >>> def model(token_ids, memory):  # no sabe nada: diez tokens, igual de probables
+        ...     return torch.zeros(*token_ids.shape, 10), memory
+        >>> losses = sliding_losses(model, torch.tensor([[5, 6, 7, 8, 0]]), context=2, pad_id=0)
+        >>> losses  # el relleno no cuenta
+        tensor([[2.3026, 2.3026, 2.3026,    nan]])
     """
     inputs, targets = next(segments(token_ids, context))
     found = [_each(model(inputs, None)[0], targets)]
@@ -176,6 +201,16 @@ def context_losses(
         ValueError: si una posición no tiene c tokens hasta ella y uno detrás.
 
     Fuente: Khandelwal et al. (2018); capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import context_losses
+        >>> def model(token_ids, memory):  # predice que el siguiente repite el primero que ve
+        ...     guess = token_ids[:, :1].expand(-1, token_ids.shape[1])
+        ...     return 50.0 * torch.nn.functional.one_hot(guess, 10).float(), memory
+        >>> token_ids, last = torch.tensor([[3, 7, 3]]), torch.tensor([1])
+        >>> [context_losses(model, token_ids, last, context=c).item() < 1 for c in (1, 2)]
+        [False, True]
     """
     _require_room(scored, context, token_ids.shape[1])
     # [batch, posiciones, c + 1]: los c tokens que se leen y el que se predice.
@@ -213,6 +248,11 @@ def effective_context(
 
     Fuente: simplifica la longitud de contexto efectiva de Dai et al. (2019), §4.3: un solo modelo y
     todas las posiciones; capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> from course_lib.training import effective_context
+        >>> effective_context([1, 2, 4, 8], [3.0, 2.5, 2.2, 2.2])  # de 4 a 8 ya no mejora
+        4
     """
     _require_contexts(contexts, losses)
     for i, c in enumerate(contexts):
@@ -228,6 +268,15 @@ def perplexity(losses: Tensor) -> float:
 
     Argumentos:
         losses: pérdidas por token, en nats.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import perplexity
+        >>> losses = torch.tensor([0.5, 0.5, 0.25]).log().neg()
+        >>> round(perplexity(losses[:2]), 4)  # como dudar entre dos palabras
+        2.0
+        >>> round(perplexity(losses), 2)
+        2.52
     """
     return math.exp(losses.nanmean().item())
 

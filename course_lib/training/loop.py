@@ -86,6 +86,18 @@ def train(
         punto de control está dañado o es de otro entrenamiento.
 
     Fuente: Pascanu et al. (2013), §3.2, para el recorte del gradiente; capítulo `training`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import train
+        >>> model = torch.nn.Linear(1, 1)
+        >>> def loss(model, batch):
+        ...     x, y = batch
+        ...     return (model(x) - y).square().mean()
+        >>> x = torch.tensor([[0.0], [1.0], [2.0]])
+        >>> history = train(model, loss, [(x, 3 * x + 1)], steps=500, learning_rate=0.1)
+        >>> len(history.loss), round(model.weight.item(), 1), round(model.bias.item(), 1)
+        (500, 3.0, 1.0)
     """
     _require_arguments(steps, learning_rate, clip_norm, accumulate, checkpoint_every)
     world = join_world()

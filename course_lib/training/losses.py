@@ -37,6 +37,15 @@ def cross_entropy(
 
     Fuente: Szegedy et al. (2016), §7; Vaswani et al. (2017), §5.4; ecuaciones `eq-cross-entropy` y
     `eq-label-smoothing` del capítulo `training`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import cross_entropy
+        >>> logits = torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]).log()
+        >>> cross_entropy(logits, torch.tensor([0, 0]))  # media de log 2 y log 4
+        tensor(1.0397)
+        >>> cross_entropy(logits, torch.tensor([0, 9]), ignore_id=9)  # el relleno no cuenta
+        tensor(0.6931)
     """
     _require_shapes(logits, targets, label_smoothing)
     vocab = logits.shape[-1]
@@ -91,6 +100,13 @@ def shift_right(
         ValueError: si las oraciones tienen menos de dos tokens.
 
     Fuente: Williams y Zipser (1989); figura `fig-teacher-forcing` del capítulo `training`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import shift_right
+        >>> inputs, expected = shift_right(torch.tensor([[1, 8, 9, 2]]))  # 1: comienzo; 2: fin
+        >>> inputs.tolist(), expected.tolist()
+        ([[1, 8, 9]], [[8, 9, 2]])
     """
     if target.shape[-1] < 2:
         raise ValueError(
@@ -109,6 +125,16 @@ class TranslationLoss:
         pad_id: el relleno, que no cuenta.
 
     Fuente: Vaswani et al. (2017), §5.4; capítulo `training`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import TranslationLoss
+        >>> def model(source, target):  # no sabe nada: diez palabras, igual de probables
+        ...     return torch.zeros(*target.shape, 10)
+        >>> batch = torch.tensor([[5, 6, 2]]), torch.tensor([[1, 8, 9, 2, 0]])
+        >>> loss = TranslationLoss()
+        >>> loss(model, batch), loss.count(batch)  # log 10, en los tres tokens reales
+        (tensor(2.3026), 3)
     """
 
     label_smoothing: float = 0.0
@@ -147,6 +173,18 @@ class PonderLoss(TranslationLoss):
         ValueError: si τ es negativo.
 
     Fuente: Graves (2016), §2.1; ecuación `eq-ponder-cost` del capítulo `universal_transformer`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import UniversalTransformer, UniversalTransformerConfig
+        >>> from course_lib.training import PonderLoss, TranslationLoss
+        >>> config = UniversalTransformerConfig(20, d_model=8, num_heads=2, dropout=0.0)
+        >>> model = UniversalTransformer(config)
+        >>> batch = torch.tensor([[5, 6, 2]]), torch.tensor([[1, 8, 2]])
+        >>> with_cost = PonderLoss(ponder_weight=0.1)(model, batch)
+        >>> without = PonderLoss(ponder_weight=0.0)(model, batch)
+        >>> bool(with_cost > without)  # pensar más cuesta
+        True
     """
 
     ponder_weight: float = 0.01

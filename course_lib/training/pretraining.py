@@ -37,6 +37,15 @@ class MaskedBatches:
         seed: semilla de los huecos.
 
     Fuente: Liu et al. (2019), §4.1 (ocultar de nuevo en cada pasada); capítulo `bert`.
+
+    Ejemplo:
+        >>> from course_lib.data.masking import Masking
+        >>> from course_lib.training import MaskedBatches, TokenBatches
+        >>> masking = Masking(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "el", "gato", "come"])
+        >>> batches = TokenBatches([([2, 5, 6, 7, 3], 1)], batch_size=1)
+        >>> [(masked, hidden, follows)] = MaskedBatches(batches, masking)
+        >>> masked.shape, (hidden != -100).sum()  # el 15 % de cinco tokens: uno
+        (torch.Size([1, 5]), tensor(1))
     """
 
     def __init__(self, batches: TokenBatches, masking: Masking, *, seed: int = 0) -> None:
@@ -69,6 +78,17 @@ class PreTrainingLoss:
     está.
 
     Fuente: Devlin et al. (2018), §3.1 y apéndice A.2; capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import BertConfig, BertForPreTraining
+        >>> from course_lib.training import PreTrainingLoss
+        >>> config = BertConfig(vocab_size=100, d_model=8, num_heads=2, num_layers=1, d_ff=16)
+        >>> tokens, hidden = torch.tensor([[2, 10, 4, 3]]), torch.tensor([[-100, -100, 11, -100]])
+        >>> batch = tokens, torch.zeros_like(tokens), hidden, torch.tensor([0])
+        >>> loss = PreTrainingLoss()
+        >>> loss(BertForPreTraining(config), batch).shape, loss.count(batch)  # un token oculto
+        (torch.Size([]), 1)
     """
 
     def __call__(self, model: Any, batch: Batch) -> Tensor:
@@ -91,6 +111,14 @@ class ClassificationLoss:
         L = −(1/batch) Σ log P(clase)
 
     Fuente: Devlin et al. (2018), §4.1; capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import ClassificationLoss
+        >>> def model(token_ids):  # no sabe nada: dos clases, igual de probables
+        ...     return torch.zeros(len(token_ids), 2)
+        >>> ClassificationLoss()(model, (torch.tensor([[2, 10, 3]]), torch.tensor([1])))  # log 2
+        tensor(0.6931)
     """
 
     def __call__(self, model: Any, batch: Batch) -> Tensor:
@@ -115,6 +143,16 @@ class ChoiceLoss:
         pad_id: el relleno, que iguala el largo de las opciones.
 
     Fuente: Devlin et al. (2018), §4.4; capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import ChoiceLoss
+        >>> def model(token_ids, segment_ids):  # no sabe nada: lo mismo a cada opción
+        ...     return torch.zeros(token_ids.shape[:2])
+        >>> tokens, segments = torch.tensor([[2, 10, 3, 20, 3]]), torch.tensor([[0, 0, 0, 1, 1]])
+        >>> batch = tokens, segments, tokens + 0, segments, torch.tensor([1])  # dos opciones
+        >>> ChoiceLoss()(model, batch)  # log 2
+        tensor(0.6931)
     """
 
     pad_id: int = 0
@@ -142,6 +180,16 @@ class SpanLoss:
         pad_id: el relleno, donde no empieza ni termina nada.
 
     Fuente: Devlin et al. (2018), §4.2; capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import SpanLoss
+        >>> def model(token_ids):  # no sabe nada: cualquier token puede empezar y terminar
+        ...     return torch.zeros(2, *token_ids.shape)
+        >>> token_ids = torch.tensor([[2, 10, 11, 3, 0, 0]])
+        >>> batch = token_ids, torch.tensor([1]), torch.tensor([2])  # de qué token a qué token
+        >>> SpanLoss()(model, batch)  # log 4: el relleno no cuenta
+        tensor(1.3863)
     """
 
     pad_id: int = 0
@@ -170,6 +218,16 @@ class TaggingLoss:
             continúan palabra.
 
     Fuente: Devlin et al. (2018), §5.3; capítulo `bert`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import TaggingLoss
+        >>> def model(token_ids):  # no sabe nada: cinco etiquetas, igual de probables
+        ...     return torch.zeros(*token_ids.shape, 5)
+        >>> batch = torch.tensor([[2, 10, 11, 3]]), torch.tensor([[-100, 1, 4, -100]])
+        >>> loss = TaggingLoss()
+        >>> loss(model, batch), loss.count(batch)  # log 5, en las dos palabras
+        (tensor(1.6094), 2)
     """
 
     pad_id: int = 0
@@ -200,6 +258,18 @@ def stack_choices(
 
     Errores:
         ValueError: si no hay dos campos por opción.
+
+    Fuente: Devlin et al. (2018), §4.4; capítulo `fine_tuning`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.training import stack_choices
+        >>> first, second = torch.tensor([[2, 10, 3]]), torch.tensor([[2, 11, 12, 3]])
+        >>> segments = torch.zeros_like
+        >>> tokens, _ = stack_choices([first, segments(first), second, segments(second)])
+        >>> tokens
+        tensor([[[ 2, 10,  3,  0],
+                 [ 2, 11, 12,  3]]])
     """
     if not fields or len(fields) % 2:
         raise ValueError(

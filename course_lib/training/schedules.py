@@ -22,6 +22,12 @@ def inverse_sqrt(d_model: int, warmup: int, *, factor: float = 1.0) -> Schedule:
         ValueError: si un argumento no es positivo.
 
     Fuente: Vaswani et al. (2017), ecuación 3; `eq-warmup` del capítulo `training`.
+
+    Ejemplo:
+        >>> from course_lib.training import inverse_sqrt
+        >>> rate = inverse_sqrt(d_model=512, warmup=4000)
+        >>> [f"{rate(step):.5f}" for step in (1000, 4000, 16_000)]  # sube, máximo y baja
+        ['0.00017', '0.00070', '0.00035']
     """
     _require_positive(d_model=d_model, warmup=warmup, factor=factor)
 
@@ -52,6 +58,12 @@ def warmup_cosine(peak: float, warmup: int, total: int, floor: float = 0.0) -> S
 
     Fuente: Loshchilov y Hutter (2017), ecuación 5, sin reinicios y con calentamiento; ecuación
     `eq-cosine-decay` del capítulo `training`.
+
+    Ejemplo:
+        >>> from course_lib.training import warmup_cosine
+        >>> rate = warmup_cosine(peak=1.0, warmup=10, total=110)
+        >>> [round(rate(step), 4) for step in (5, 10, 60, 110)]
+        [0.5, 1.0, 0.5, 0.0]
     """
     _require_positive(peak=peak, total=total)
     if not 0 <= warmup < total or not 0 <= floor <= peak:

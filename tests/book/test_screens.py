@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from tests.book.prose import ROOT, book_files
-from tests.grading.hostile.cases import CASES
+from tests.grading.sandbox.hostile.cases import CASES
 
 STATIC = ROOT / "book" / "_static"
 FOLDER = STATIC / "instructor_guide"
@@ -45,5 +45,5 @@ def test_the_hostile_submissions_told_are_of_the_tested_set():
 
 
 def test_the_guide_counts_the_hostile_submissions():
-    said = re.search(r"`tests/grading/hostile/`: (\d+), y todas", PAGES["instructor_guide"])
+    said = re.search(r"`tests/grading/sandbox/hostile/`: (\d+), y todas", PAGES["instructor_guide"])
     assert said and int(said[1]) == len(CASES)

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from course_lib.grading.exercise import Exercise
-from course_lib.grading.plain_data import copy_inputs, tensors_in
-from course_lib.grading.running import draw_cases
+from course_lib.judging.exercise import Exercise
+from course_lib.judging.plain_data import copy_inputs, tensors_in
+from course_lib.judging.running import draw_cases
 
 
 def alternatives(exercise: Exercise) -> dict[str, Any]:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from unittest import mock
 
-from course_lib.grading import check, judging, running
-from course_lib.grading.check import check_exercise
-from course_lib.grading.exercise import Exercise
-from course_lib.grading.verdict import Verdict
+from course_lib.judging import check, running
+from course_lib.judging import judge as judging
+from course_lib.judging.check import check_exercise
+from course_lib.judging.exercise import Exercise
+from course_lib.judging.verdict import Verdict
 from tests.checks.mutants import Change, changes_of, describe, mutant, pairs_of, some
 from tests.checks.solutions import Solution
 

@@ -10,7 +10,7 @@ import itertools
 from dataclasses import dataclass
 from random import Random
 
-from course_lib.grading.fingerprint import parse_cell
+from course_lib.notebooks.fingerprint import parse_cell
 
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.ClassDef)
 

@@ -6,9 +6,9 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_lib.grading.fingerprint import code_cells, parse_cell
-from course_lib.grading.notebook_source import NotebookError, Source, checked_names
-from course_lib.grading.notebooks import topics_in
+from course_lib.notebooks.fingerprint import code_cells, parse_cell
+from course_lib.notebooks.generation import topics_in
+from course_lib.notebooks.source import NotebookError, Source, checked_names
 
 ROOT = Path(__file__).parents[2]
 

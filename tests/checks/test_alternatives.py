@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from course_lib.grading.check import NOTEBOOK_SEED, find_exercise, topic_exercises
-from course_lib.grading.notebooks import topics_in
+from course_lib.judging.check import NOTEBOOK_SEED, find_exercise, topic_exercises
+from course_lib.notebooks.generation import topics_in
 from tests.checks.correct import alternatives, in_float64, in_general, written
 from tests.checks.judging import each_runs_once, failures
 from tests.checks.solutions import ROOT, read_solutions

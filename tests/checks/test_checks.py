@@ -13,10 +13,10 @@ import pytest
 import torch
 
 import course_lib.checks
-from course_lib.grading import STUB_MESSAGE
-from course_lib.grading.check import NOTEBOOK_SEED, check_exercise, find_exercise
-from course_lib.grading.plain_data import is_plain, plain, tensors_in
-from course_lib.grading.running import draw_cases, run_cases
+from course_lib.judging import STUB_MESSAGE
+from course_lib.judging.check import NOTEBOOK_SEED, check_exercise, find_exercise
+from course_lib.judging.plain_data import is_plain, plain, tensors_in
+from course_lib.judging.running import draw_cases, run_cases
 from tests.checks.judging import diagnose, diagnose_pairs, each_runs_once
 
 SEEDS = (*range(9), NOTEBOOK_SEED)

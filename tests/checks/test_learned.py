@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import torch
 
-from course_lib.grading.check import first_verdict, topic_exercises
-from course_lib.grading.exercise import Exercise
-from course_lib.grading.notebooks import topics_in
-from course_lib.grading.plain_data import Comparison, plain
-from course_lib.grading.running import Outcome, draw_cases, run_cases
+from course_lib.judging.check import first_verdict, topic_exercises
+from course_lib.judging.exercise import Exercise
+from course_lib.judging.plain_data import Comparison, plain
+from course_lib.judging.running import Outcome, draw_cases, run_cases
+from course_lib.notebooks.generation import topics_in
 from tests.checks.judging import each_runs_once
 from tests.checks.solutions import ROOT
 

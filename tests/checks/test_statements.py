@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from course_lib.grading.check import find_exercise, topic_exercises
-from course_lib.grading.fingerprint import parse_cell
-from course_lib.grading.notebooks import topics_in
-from course_lib.grading.plain_data import copy_inputs
-from course_lib.grading.running import draw_cases
+from course_lib.judging.check import find_exercise, topic_exercises
+from course_lib.judging.plain_data import copy_inputs
+from course_lib.judging.running import draw_cases
+from course_lib.notebooks.fingerprint import parse_cell
+from course_lib.notebooks.generation import topics_in
 from tests.checks.solutions import ROOT, read_solutions
 
 NUMBERS = ("", "un", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez")

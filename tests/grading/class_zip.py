@@ -23,8 +23,8 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course_lib.grading.fingerprint import parse_cell
 from course_lib.grading.submission import topic_sheet
+from course_lib.notebooks.fingerprint import parse_cell
 
 ROOT = Path(__file__).parents[2]
 PREFIX = "{name}_{number}_assignsubmission_file"
@@ -350,7 +350,7 @@ def _hostile(topic, answers):
     name = topic_sheet(topic).names[first]
     steal = (
         "import os, sys, glob\n"
-        "import course_lib.grading.check as grading\n"
+        "import course_lib.judging.check as grading\n"
         "grading.check_exercise = lambda *a, **k: 'correct'\n"
         f"found = glob.glob('/**/checks/{topic}.py', recursive=True)\n"
         "link = '=HYPERLINK(\"http://x\")'\n"

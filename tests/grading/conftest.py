@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_lib.grading.sandbox import why_unavailable
+from course_lib.grading.sandbox.box import why_unavailable
 from tests.conftest import missing_tool
 
 

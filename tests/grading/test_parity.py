@@ -6,11 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from course_lib.grading import grader as grader_module
-from course_lib.grading.check import NOTEBOOK_SEED, check_exercise
-from course_lib.grading.credit import earned_parts
-from course_lib.grading.grader import Grader
-from course_lib.grading.running import draw_cases, run_cases
+from course_lib.grading.sandbox import grader as grader_module
+from course_lib.grading.sandbox.grader import Grader
 from course_lib.grading.self_check import check_notebook
 from course_lib.grading.submission import (
     exercises_folder,
@@ -18,8 +15,11 @@ from course_lib.grading.submission import (
     read_submission,
     topic_sheet,
 )
-from tests.grading.hostile.cases import notebook
-from tests.grading.test_remote import remote
+from course_lib.judging.check import NOTEBOOK_SEED, check_exercise
+from course_lib.judging.credit import earned_parts
+from course_lib.judging.running import draw_cases, run_cases
+from tests.grading.sandbox.hostile.cases import notebook
+from tests.grading.sandbox.test_remote import remote
 
 TOPICS = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
 every_topic = pytest.mark.parametrize("topic", TOPICS)

@@ -13,17 +13,17 @@ import pytest
 from course_lib.grading.classroom.collection import Entry, Graded, refused, set_aside
 from course_lib.grading.classroom.publication import publish
 from course_lib.grading.classroom.task import Order, course_version, grade_task, result_from_data
-from course_lib.grading.grader import ExerciseResult, SubmissionResult
 from course_lib.grading.provenance import (
     COURSE_NOTEBOOKS,
     copied_answers,
     course_cells,
     course_notebook,
 )
+from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 from course_lib.grading.submission import exercises_folder, read_submission, topic_sheet
 from tests.grading.class_zip import CORRECT, right_answers
 from tests.grading.class_zip import notebook as student_notebook
-from tests.grading.hostile.cases import notebook
+from tests.grading.sandbox.hostile.cases import notebook
 
 ROOT = exercises_folder().parent
 TOPICS = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))

@@ -9,14 +9,14 @@ from typer.testing import CliRunner
 
 from course_lib.cli import app
 from course_lib.grading import self_check
-from course_lib.grading.check import NOTEBOOK_SEED
-from course_lib.grading.grader import Grader
+from course_lib.grading.sandbox.grader import Grader
 from course_lib.grading.self_check import Report, check_notebook
-from course_lib.grading.verdict import Verdict
-from tests.grading.hostile.cases import HARD, IMPORTS, SOFT, TIES, notebook
+from course_lib.judging.check import NOTEBOOK_SEED
+from course_lib.judging.verdict import Verdict
+from tests.grading.sandbox.hostile.cases import HARD, IMPORTS, SOFT, TIES, notebook
 
 CELLS = (
-    "import torch\nfrom course_lib.grading.check import check",
+    "import torch\nfrom course_lib.judging.check import check",
     "def soft_argmax(scores, beta):\n    weights = torch.softmax(scores\n    return weights",
     'check("attention.soft_argmax", soft_argmax)',
     "# una prueba\nsoft_argmax(torch.ones(3), 1.0)",

@@ -16,12 +16,12 @@ RECORD = re.compile(r"benchmarks/results/\w+\.json")
 
 def chapter_inputs(path: Path, project: Path = PROJECT) -> dict[str, str]:
     """El resumen (SHA-256) de cada parte: celdas, versiones, módulos alcanzados y lo que lee."""
-    from course_lib.grading import fingerprint as parts
+    from course_lib.notebooks import fingerprint as parts
 
     code = [cell.source for cell in parts.code_cells(jupytext.read(path))]
     inputs = {OWN_TEXT: _digest("\0".join(code).encode()), LOCK: _file(project / LOCK)}
     for file in parts.module_files(parts.reachable_modules(parts.imported_modules(code))):
-        inputs[_name(file)] = _file(file)
+        inputs[_name(file)] = _digest(parts.code_of(file).encode())
     for record in sorted(set(RECORD.findall("\n".join(code)))):
         inputs[record] = _file(project / record)
     for folder in sorted(set(MODEL.findall("\n".join(code)))):

@@ -17,7 +17,7 @@ from pathlib import Path
 from course_lib.files import write_atomically
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.task import Order, course_version, result_from_data
-from course_lib.grading.grader import SubmissionResult
+from course_lib.grading.sandbox.grader import SubmissionResult
 
 
 class ClassRunError(Exception):

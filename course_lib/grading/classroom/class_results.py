@@ -19,7 +19,7 @@ from course_lib.grading.classroom.student_results import (
     Student,
     percent,
 )
-from course_lib.grading.grader import ExerciseResult
+from course_lib.grading.sandbox.grader import ExerciseResult
 
 _SLOWEST = 10
 

@@ -25,8 +25,8 @@ from course_lib.grading.classroom.task import (
     grade_task,
     result_from_data,
 )
-from course_lib.grading.grader import SubmissionResult
-from course_lib.grading.sandbox import Limits, SandboxError, why_unavailable
+from course_lib.grading.sandbox.box import Limits, SandboxError, why_unavailable
+from course_lib.grading.sandbox.grader import SubmissionResult
 
 __all__ = [
     "ClassFolder",

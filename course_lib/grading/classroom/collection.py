@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from course_lib.grading.check import topic_exercises
 from course_lib.grading.classroom.delivered import (
     CollectionError,
     Delivered,
@@ -21,8 +20,9 @@ from course_lib.grading.classroom.delivered import (
     open_delivery,
 )
 from course_lib.grading.classroom.names import clean_name, parse_moodle_name, short_hash, slug
-from course_lib.grading.grader import SubmissionResult
+from course_lib.grading.sandbox.grader import SubmissionResult
 from course_lib.grading.submission import MAX_FILE
+from course_lib.judging.check import topic_exercises
 
 __all__ = [
     "CollectionError",

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from course_lib.grading.fingerprint import is_check, parse_cell
 from course_lib.grading.submission import exercises_folder
+from course_lib.notebooks.fingerprint import is_check, parse_cell
 
 _TITLE = re.compile(r"^# (?:Ejercicios: )?(.+)$", re.MULTILINE)
 _HEADING = re.compile(r"^## (.+?)(?: \(\d+ puntos?\))?$", re.MULTILINE)

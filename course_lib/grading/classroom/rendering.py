@@ -24,7 +24,7 @@ from course_lib.grading.classroom.page_text import (
     visible,
 )
 from course_lib.grading.classroom.student_results import STATES, percent
-from course_lib.grading.grader import ExerciseResult
+from course_lib.grading.sandbox.grader import ExerciseResult
 
 with extra("teacher"):
     import jinja2

@@ -19,7 +19,7 @@ from course_lib.grading.classroom.collection import (
 )
 from course_lib.grading.classroom.outline import topic_outline
 from course_lib.grading.classroom.page_text import visible
-from course_lib.grading.grader import ExerciseResult
+from course_lib.grading.sandbox.grader import ExerciseResult
 
 STATES = {
     "correct": "correcto",

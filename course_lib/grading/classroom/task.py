@@ -15,15 +15,15 @@ from typing import Any
 
 import torch
 
-from course_lib.grading.fingerprint import library_fingerprint
-from course_lib.grading.grader import ExerciseResult, Grader, SubmissionResult
 from course_lib.grading.provenance import (
     COURSE_NOTEBOOKS,
     copied_answers,
     course_cells,
     course_notebook,
 )
-from course_lib.grading.sandbox import Limits, SandboxError
+from course_lib.grading.sandbox.box import Limits, SandboxError
+from course_lib.grading.sandbox.grader import ExerciseResult, Grader, SubmissionResult
+from course_lib.grading.sandbox.wire import clean
 from course_lib.grading.submission import (
     Sheet,
     Submission,
@@ -34,7 +34,7 @@ from course_lib.grading.submission import (
     read_submission,
     topic_sheet,
 )
-from course_lib.grading.wire import clean
+from course_lib.notebooks.fingerprint import library_fingerprint
 
 OTHER_VERSION = (
     "el proceso que califica tiene otra versión del curso o de sus paquetes, o cambió mientras se "
@@ -185,7 +185,9 @@ def course_version(topic: str | None = None) -> str:
         topic: un tema; si falta, todos.
     """
     topics = [topic] if topic else sorted(p.stem for p in exercises_folder().glob("*.ipynb"))
-    engine = [f"course_lib.grading.{name}" for name in ("grader", "worker", "provenance")]
+    engine = [
+        f"course_lib.grading.{name}" for name in ("sandbox.grader", "sandbox.worker", "provenance")
+    ]
     checks = [f"course_lib.checks.{name}" for name in topics]
     tools = topic_sheet(topic).tools if topic else frozenset()
     cells = [course_cells(kind, name) for name in topics for kind in ("exercises", "solutions")]

@@ -31,10 +31,10 @@ from course_lib.grading.classroom.task import (
     grade_task,
     result_from_data,
 )
-from course_lib.grading.grader import SubmissionResult
-from course_lib.grading.guard import _end_boxes
-from course_lib.grading.sandbox import Limits, SandboxError
-from tests.grading.hostile.cases import HARD, IMPORTS, SOFT, TIES, notebook
+from course_lib.grading.sandbox.box import Limits, SandboxError
+from course_lib.grading.sandbox.grader import SubmissionResult
+from course_lib.grading.sandbox.guard import _end_boxes
+from tests.grading.sandbox.hostile.cases import HARD, IMPORTS, SOFT, TIES, notebook
 
 RIGHT, BLANK = [IMPORTS, SOFT, HARD, TIES], [IMPORTS, HARD]
 

@@ -24,7 +24,7 @@ from course_lib.grading.classroom.collection import (
     student_key,
 )
 from course_lib.grading.classroom.names import clean_name, decode_name, parse_moodle_name, slug
-from course_lib.grading.grader import ExerciseResult, SubmissionResult
+from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 from tests.grading.class_zip import class_zip, make_class
 
 NOTEBOOK = b'{"cells": [{"cell_type": "code", "source": "x = 1"}], "nbformat": 4}'

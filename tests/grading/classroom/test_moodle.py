@@ -16,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from course_lib.grading.check import topic_exercises
 from course_lib.grading.classroom.collection import Entry, Graded, counted_topics
 from course_lib.grading.classroom.moodle import (
     WorksheetError,
@@ -28,7 +27,8 @@ from course_lib.grading.classroom.moodle import (
 from course_lib.grading.classroom.names import clean_name, parse_moodle_name
 from course_lib.grading.classroom.publication import TopicsError, require_clear_topics
 from course_lib.grading.classroom.spreadsheet import plain_cell
-from course_lib.grading.grader import ExerciseResult, SubmissionResult
+from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
+from course_lib.judging.check import topic_exercises
 from tests.grading.class_zip import make_class, worksheet
 
 SPANISH = {

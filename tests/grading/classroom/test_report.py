@@ -15,7 +15,6 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_lib.grading.check import check, topic_exercises
 from course_lib.grading.classroom.collection import Entry, Graded
 from course_lib.grading.classroom.outline import topic_outline
 from course_lib.grading.classroom.page_text import (
@@ -27,9 +26,10 @@ from course_lib.grading.classroom.page_text import (
 )
 from course_lib.grading.classroom.report import class_report, feedback_page
 from course_lib.grading.classroom.student_results import percent
-from course_lib.grading.grader import ExerciseResult, Grader, SubmissionResult
+from course_lib.grading.sandbox.grader import ExerciseResult, Grader, SubmissionResult
 from course_lib.grading.submission import exercises_folder
-from tests.grading.hostile.cases import HARD, IMPORTS, notebook
+from course_lib.judging.check import check, topic_exercises
+from tests.grading.sandbox.hostile.cases import HARD, IMPORTS, notebook
 
 ROOT = exercises_folder().parent
 TOPICS = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.grading.exercise import Exercise, Misconception, no_inputs
+from course_lib.judging.exercise import Exercise, Misconception, no_inputs
 
 
 def double(x):

@@ -1,0 +1,129 @@
+"""Comprueba la respuesta de un estudiante y explica qué falla, sin mostrar lo que se esperaba.
+
+`check(nombre, objeto)` es la última línea de cada celda de comprobación. Los pasos son los de un
+calificador: se sortean entradas, se ejecuta al estudiante (`running`) y se juzga lo que devolvió
+(`judging`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from course_lib.judging.exercise import NAME_PATTERN, Exercise
+from course_lib.judging.judge import (
+    judge,
+    pairs_like,
+    pending,
+    shows_its_mistakes,
+    with_both,
+)
+from course_lib.judging.running import draw_cases, run_cases, run_gradients
+from course_lib.judging.verdict import Verdict
+
+NOTEBOOK_SEED = 2017
+"""Semilla de los cuadernos: el mismo código da siempre el mismo texto."""
+
+
+def check(name: str, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
+    """Comprueba el objeto del estudiante contra el ejercicio de ese nombre.
+
+    Argumentos:
+        name: `tema.nombre` del ejercicio.
+        student: la función, la clase o la respuesta del estudiante.
+        seed: semilla de las entradas; fija en el cuaderno, secreta en un calificador.
+
+    Devuelve:
+        Verdict: su texto dice si es correcto, si está pendiente o qué falla; en un cuaderno,
+        también si lo que se comprueba no tiene el nombre que se busca al calificar.
+
+    Errores:
+        ValueError: no hay ejercicio con ese nombre.
+    """
+    verdict = check_exercise(find_exercise(name), student, seed=seed)
+    return replace(verdict, note=_other_name(name, student))
+
+
+def _other_name(exercise: str, student: Any) -> str:
+    """Avisa si, en el cuaderno desde el que se llama, la respuesta tiene otro nombre."""
+    from course_lib.grading.submission import topic_sheet  # que importa este módulo
+
+    shell = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
+    if not shell or "COURSE_REGENERATING" in os.environ:
+        return ""  # no es un cuaderno, o es el que dice cómo se llama
+    scope = shell.user_ns
+    try:
+        name = topic_sheet(exercise.partition(".")[0]).names[exercise]
+    except (FileNotFoundError, KeyError):  # no está el proyecto entero, o no es un ejercicio suyo
+        return ""
+    if name in scope and scope[name] is student:
+        return ""
+    return f"al calificar se busca «{name}», y aquí compruebas otra cosa: ponle ese nombre"
+
+
+def check_exercise(exercise: Exercise, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
+    """Comprueba el objeto del estudiante contra un ejercicio dado."""
+    verdict = first_verdict(exercise, student, seed=seed)
+    return recognise_two(exercise, student, verdict, seed=seed)
+
+
+def first_verdict(exercise: Exercise, student: Any, *, seed: int) -> Verdict:
+    """Da los puntos y, si un solo error frecuente lo explica todo, su pista."""
+    if is_blank(student):
+        return pending(exercise)
+    with torch.inference_mode(False), torch.enable_grad():  # quien llama puede estar en no_grad
+        cases = draw_cases(exercise, seed)
+        outcomes = run_cases(exercise, student, cases)
+        needs_gradients = exercise.gradient and all(o.failure is None for o in outcomes)
+        gradients = run_gradients(exercise, student, cases) if needs_gradients else None
+        return judge(exercise, cases, outcomes, gradients)
+
+
+def recognise_two(exercise: Exercise, student: Any, verdict: Verdict, *, seed: int) -> Verdict:
+    """Si ningún error explica la respuesta, busca dos que lo hagan a la vez; los puntos no cambian.
+
+    Para eso se vuelve a ejecutar al estudiante, con varios sorteos.
+    """
+    unexplained = verdict.status in ("wrong", "error") and not verdict.hinted
+    if not unexplained or verdict.property == "inputs":
+        return verdict
+    seen = {"property": verdict.property, "seed": seed}
+    with torch.inference_mode(False), torch.enable_grad():
+        pairs = pairs_like(exercise, exercise.pairs, student, **seen)
+        if not pairs or not shows_its_mistakes(exercise, pairs[0][2], **seen):
+            return verdict
+    return with_both(exercise, verdict, pairs)
+
+
+def find_exercise(name: str) -> Exercise:
+    """Busca un ejercicio por su nombre en `course_lib.checks`."""
+    known = topic_exercises(name.partition(".")[0]) if NAME_PATTERN.fullmatch(name) else ()
+    for exercise in known:
+        if exercise.name == name:
+            return exercise
+    listed = ", ".join(exercise.name for exercise in known)
+    raise ValueError(
+        f"No hay ningún ejercicio llamado «{name}»; revisa el nombre en la celda de comprobación."
+        + (f" Los de ese tema son: {listed}." if listed else "")
+    )
+
+
+def topic_exercises(topic: str) -> tuple[Exercise, ...]:
+    """Da los ejercicios de un tema; ninguno, si el tema no existe."""
+    package = importlib.import_module("course_lib.checks")
+    if topic not in {module.name for module in pkgutil.iter_modules(package.__path__)}:
+        return ()
+    return tuple(importlib.import_module(f"{package.__name__}.{topic}").EXERCISES)
+
+
+def is_blank(student: Any) -> bool:
+    """Dice si la respuesta sigue sin escribir: `...`, None, o una lista donde queda un `...`."""
+    if student is None or student is ...:
+        return True
+    return type(student) in (list, tuple) and any(item is ... for item in student)

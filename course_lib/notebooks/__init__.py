@@ -1,0 +1,1 @@
+"""Los cuadernos: leer la fuente, ejecutarla, saber de qué depende y escribirlos."""

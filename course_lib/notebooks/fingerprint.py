@@ -1,0 +1,219 @@
+"""De qué depende ejecutar un cuaderno, además de su texto.
+
+Son los módulos de `course_lib` que el código importa, directamente o no, y las versiones de los
+demás paquetes. Tocar otro módulo no vuelve a ejecutar nada. `course regenerate` y la caché del
+libro miran las versiones fijadas en `requirements.txt`: lo que guardan vale en toda máquina. Quien
+califica mira las instaladas, que son con las que se calificó.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import hashlib
+import io
+import platform
+import re
+import tokenize
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import course_lib
+from course_lib._extras import extra
+from course_lib._lazy import homes
+
+PACKAGE = "course_lib"
+LOCK_FILE = "requirements.txt"
+
+
+def library_fingerprint(modules: Iterable[str], near: Path | None) -> str:
+    """Resume los módulos alcanzados desde unos dados, y las versiones de los demás paquetes.
+
+    De un módulo cuenta el código: cambiar un comentario o un docstring no vuelve a ejecutar nada.
+
+    Argumentos:
+        modules: nombres completos de módulos de `course_lib`.
+        near: un archivo o carpeta del proyecto; `requirements.txt` se busca de ahí hacia arriba.
+            None, las versiones instaladas.
+    """
+    parts = [installed_versions() if near is None else _lock_text(near)]
+    for path in module_files(reachable_modules(modules)):
+        relative = path.relative_to(_package_folder()).as_posix()
+        parts += [relative, code_of(path)]
+    return _digest(parts)
+
+
+def installed_versions() -> str:
+    """Da la versión de Python y la instalada de cada paquete que la biblioteca necesita."""
+    names = (re.match(r"[\w.-]+", text)[0] for text in _requirements())
+    found = {"python": platform.python_version()}
+    for name in sorted(names):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return "\n".join(f"{name}=={version}" for name, version in found.items())
+
+
+def _requirements() -> list[str]:
+    """Lo que la biblioteca declara, sin sus extras; lo esencial, si no está instalada."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        declared = metadata.requires(PACKAGE) or []
+        return [text for text in declared if "extra ==" not in text] + ["ipython"]
+    return ["einops", "ipython", "matplotlib", "numpy", "safetensors", "torch"]
+
+
+def code_cells(notebook: Any) -> list[Any]:
+    """Da las celdas de código de un cuaderno, en orden."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def imported_modules(sources: Iterable[str]) -> set[str]:
+    """Da los módulos de `course_lib` que carga el código de unas celdas.
+
+    Son los que importa y, por cada `check("tema.ejercicio", …)`, los ejercicios de ese tema, que
+    `check` busca por su nombre. De una celda que no es Python válido (por ejemplo, una que muestra
+    un error de sintaxis) se toman todos los nombres de módulos que aparecen.
+    """
+    names: set[str] = set()
+    for source in sources:
+        tree = parse_cell(source)
+        names |= _mentioned(source) if tree is None else _imports(tree)
+    return {name for name in names if name.split(".")[0] == PACKAGE}
+
+
+_TIMED = re.compile(
+    r"^([ \t]*(?:\w+[ \t]*=[ \t]*)?)%%?time(?:it(?:[ \t]+-\w+(?:[ \t]+\d+)?)*)?(?:[ \t]+|$)"
+)
+
+
+def parse_cell(source: str) -> ast.Module | None:
+    """Analiza una celda, sin las líneas de IPython (`%`, `!`); None si no es Python válido.
+
+    De las que miden (`%time`, `%timeit`) queda el código. Lo que ya es Python se deja como está:
+    un `%` puede abrir la línea de un texto o de una cuenta.
+    """
+    lines = [_TIMED.sub(r"\1", line) for line in source.splitlines()]
+    kept = ("" if re.match(r"\s*[%!]", line) else line for line in lines)
+    for text in (source, "\n".join(kept)):
+        with contextlib.suppress(SyntaxError, ValueError):  # el segundo, si hay un carácter nulo
+            return ast.parse(text)
+    return None
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            offered = homes(node.module)
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            names |= {offered[alias.name] for alias in node.names if alias.name in offered}
+        elif is_check(node):
+            names.add(f"{PACKAGE}.checks.{node.args[0].value.partition('.')[0]}")
+    return names
+
+
+def is_check(node: ast.AST) -> bool:
+    """Dice si un nodo es una llamada `check("tema.ejercicio", …)`."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
+    first = node.args[0]
+    return name == "check" and isinstance(first, ast.Constant) and isinstance(first.value, str)
+
+
+def _mentioned(source: str) -> set[str]:
+    return set(re.findall(rf"\b{PACKAGE}(?:\.\w+)*", source))
+
+
+def reachable_modules(modules: Iterable[str]) -> list[str]:
+    """Da los módulos que se cargan al importar unos dados, con los paquetes que los contienen."""
+    graph = _import_graph(_package_state())
+    found: set[str] = set()
+    waiting = {name for module in modules for name in (module, *_packages_of(module))}
+    while waiting:
+        name = waiting.pop()
+        if name in graph.modules and name not in found:
+            found.add(name)
+            imported = graph.find_modules_directly_imported_by(name)
+            waiting |= {p for module in imported for p in (module, *_packages_of(module))}
+    return sorted(found)
+
+
+@functools.lru_cache(maxsize=1)
+def _import_graph(state: tuple) -> Any:
+    """Construye el grafo una vez por cada estado de los archivos del paquete."""
+    with extra("author"):
+        import grimp
+    return grimp.build_graph(PACKAGE, cache_dir=None)
+
+
+def _package_state() -> tuple:
+    files = sorted(_package_folder().rglob("*.py"))
+    return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+
+
+def _packages_of(module: str) -> list[str]:
+    parts = module.split(".")
+    return [".".join(parts[:n]) for n in range(1, len(parts))]
+
+
+def module_files(modules: Iterable[str]) -> list[Path]:
+    """Da los archivos de unos módulos, y los de datos que están en sus mismas carpetas."""
+    files: set[Path] = set()
+    for module in modules:
+        base = _package_folder().joinpath(*module.split(".")[1:])
+        file = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+        files |= {file} | {p for p in file.parent.iterdir() if _is_data(p)}
+    return sorted(files)
+
+
+def _is_data(path: Path) -> bool:
+    return path.is_file() and path.suffix not in {".py", ".pyc", ".tmp"} and path.name[0] != "."
+
+
+def _package_folder() -> Path:
+    return Path(course_lib.__file__).parent
+
+
+def code_of(path: Path) -> str:
+    """Da el texto de un módulo sin comentarios ni docstrings, que no cambian lo que hace.
+
+    Se quitan líneas del texto, y no se vuelve a escribir el árbol: así es igual en todo Python.
+    """
+    text = _file_text(path)
+    if path.suffix != ".py":
+        return text
+    lines: list[str | None] = list(text.split("\n"))
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start
+            lines[line - 1] = lines[line - 1][:column].rstrip() or None
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
+            lines[node.lineno - 1 : node.end_lineno] = [None] * (node.end_lineno - node.lineno + 1)
+    return "\n".join(line for line in lines if line is not None)
+
+
+def _lock_text(near: Path) -> str:
+    for folder in (near.resolve(), *near.resolve().parents):
+        if (folder / LOCK_FILE).is_file():
+            return _file_text(folder / LOCK_FILE)
+    return ""
+
+
+def _file_text(path: Path) -> str:
+    """Lee un archivo; los de texto, con los mismos finales de línea en todo sistema."""
+    content = path.read_bytes()
+    return content.replace(b"\r\n", b"\n").decode("utf-8", "surrogateescape")
+
+
+def _digest(parts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogateescape")
+        digest.update(f"{len(encoded)}:".encode() + encoded)
+    return digest.hexdigest()

@@ -1,0 +1,225 @@
+"""El generador de cuadernos: qué deja, qué rechaza y cuándo vuelve a trabajar."""
+
+import json
+
+import nbformat
+import pytest
+
+from course_lib.notebooks import generation as notebooks
+from course_lib.notebooks.execution import execute, verdicts
+from course_lib.notebooks.source import Source, build, replace_solutions
+
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+
+# Marcadores
+
+
+def test_a_block_in_a_function_becomes_a_stub():
+    code = f"def f(x):\n    y = 1\n    {BEGIN}\n    return x + y\n    {END}"
+    stub = 'def f(x):\n    y = 1\n    raise NotImplementedError("Escribe aquí tu solución")'
+    assert replace_solutions(code, keep=False) == stub
+    assert replace_solutions(code, keep=True) == "def f(x):\n    y = 1\n    return x + y"
+
+
+def test_the_stub_keeps_the_indentation_of_the_block():
+    code = f"class A:\n    def f(self):\n        {BEGIN}\n        return 1\n        {END}"
+    assert replace_solutions(code, keep=False).splitlines()[-1].startswith("        raise Not")
+
+
+def test_a_block_outside_a_function_becomes_its_stub_lines():
+    code = f"{BEGIN}\n# STUB: a = ...\n# STUB: def f():\n# STUB:     pass\na = 1\n{END}\nb = 2"
+    assert replace_solutions(code, keep=False) == "a = ...\ndef f():\n    pass\nb = 2"
+    assert replace_solutions(code, keep=True) == "a = 1\nb = 2"
+
+
+def test_several_blocks_in_a_cell():
+    code = f"def f():\n    {BEGIN}\n    a\n    {END}\n    b\n    {BEGIN}\n    c\n    {END}"
+    assert replace_solutions(code, keep=True) == "def f():\n    a\n    b\n    c"
+    assert replace_solutions(code, keep=False).count("raise NotImplementedError") == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (f"{BEGIN}\na = 1", "sin su END"),
+        (f"a = 1\n{END}", "sin su BEGIN"),
+        (f"{BEGIN}\n{BEGIN}\n{END}\n{END}", "dentro de otro"),
+        (f"{BEGIN}\na = 1\n{END}", "# STUB"),
+        ("## begin solution\na = 1", "no es un marcador"),
+        ("###BEGIN SOLUTION\na = 1\n###END SOLUTION", "no es un marcador"),
+        (f"{BEGIN} aquí\na = 1\n{END}", "no es un marcador"),
+    ],
+)
+def test_bad_markers_are_named(code, message):
+    with pytest.raises(ValueError, match=message):
+        replace_solutions(code, keep=False)
+
+
+# Errores: nombran archivo y celda, y no se escribe nada
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (f"    {END}", "    # fin", ["celda 4", "sin su END"]),
+        (f"    {BEGIN}", f"    {BEGIN}\n    {BEGIN}", ["celda 4", "dentro de otro"]),
+        ("Dos ejercicios,", f"{BEGIN}\n\nDos ejercicios,", ["celda 1", "celda de código"]),
+        ("# Soluciones: Ejemplo", "# Ejemplo", ["falta el título"]),
+        ('check("example.answer"', 'check("example.double"', ["celda 9", "otra celda"]),
+        ('check("example.answer"', 'check("example.other"', ["celda 9", "example.other"]),
+        ('check("example.double", double)', "double", ["falta la celda", "example.double"]),
+        ('check("example.double", double)', 'v = check("example.double", double)', ["lo último"]),
+        ('check("example.double", double)', 'check("example.double", double)\n1', ["lo último"]),
+    ],
+)
+def test_a_malformed_source_is_refused(example_project, old, new, expected):
+    example_project.edit(old, new)
+    result = example_project.regenerate()
+    assert result.status == "failed"
+    assert all(text in result.reasons[0] for text in ["solutions/example.md", *expected]), result
+    assert example_project.contents() == {"solutions": None, "exercises": None}
+
+
+def test_two_exercises_with_one_name_are_refused(example_project):
+    example_project.edit('name="example.answer"', 'name="example.double"', example_project.checks)
+    result = example_project.regenerate()
+    assert result.status == "failed"
+    assert "course_lib/checks/example.py: hay dos ejercicios llamados" in result.reasons[0]
+    assert example_project.contents() == {"solutions": None, "exercises": None}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("\nGREETING\n", "\n1 / 0\n", ["celda 2, línea 18", "ZeroDivisionError"]),
+        ("return x + x", "return x", ["celda 5", "la solución de «example.double» no pasa"]),
+        (":tags: [solution-only]\n\n", "", ["celda 6", "sin resolver", "solution-only"]),
+        (f"    {BEGIN}\n    return x + x\n    {END}", "    return x + x", ["no queda pendiente"]),
+        ("\nGREETING\n", "\nobject()\n", ["celda 2", "dirección de memoria"]),
+        (
+            "\nGREETING\n",
+            "\nimport os; os.getcwd() + '/a'\n",
+            ["celda 2", "carpeta de esta máquina"],
+        ),
+        ("\nGREETING\n", "\nimport warnings; warnings.warn('x')\n", ["celda 2", "stderr"]),
+        ("\nGREETING\n", "\nimport os; os._exit(1)\n", ["celda 2", "núcleo de Python terminó"]),
+    ],
+)
+def test_a_cell_that_fails_is_named_and_nothing_is_written(example_project, old, new, expected):
+    example_project.edit(old, new)
+    result = example_project.regenerate()
+    assert result.status == "failed"
+    assert all(text in result.reasons[0] for text in ["solutions/example.md", *expected]), result
+    assert example_project.contents() == {"solutions": None, "exercises": None}
+
+
+# Lo que se genera
+
+
+def test_both_notebooks_and_what_makes_them_stale(example_project):
+    """Un solo recorrido, porque cada generación arranca dos núcleos."""
+    assert example_project.regenerate().status == "written"
+    first = example_project.contents()
+    _assert_solutions(nbformat.reads(first["solutions"].decode(), as_version=4))
+    _assert_exercises(nbformat.reads(first["exercises"].decode(), as_version=4))
+    _assert_clean(first, example_project.root)
+
+    assert example_project.regenerate().status == "unchanged"
+    assert example_project.regenerate(check=True).status == "unchanged"
+    assert example_project.regenerate(force=True).status == "written"
+    assert example_project.contents() == first, "no son los mismos bytes"
+
+    _assert_drift_is_noticed(example_project)
+    assert example_project.contents() == first
+
+
+def _assert_solutions(notebook):
+    text = "\n".join(cell.source for cell in notebook.cells)
+    assert notebook.cells[0].source.startswith("# Soluciones: Ejemplo")
+    assert "return x + x" in text and "SOLUTION" not in text and "STUB" not in text
+    outputs = [o.data["text/plain"] for c in notebook.cells for o in c.get("outputs", ())]
+    assert outputs == [
+        "'hola'",
+        "✅ example.double: correcto (2/2 puntos)",
+        "42",
+        "✅ example.answer: correcto (1/1 punto)",
+    ]
+
+
+def _assert_exercises(notebook):
+    text = "\n".join(cell.source for cell in notebook.cells)
+    assert notebook.cells[0].source.startswith("# Ejercicios: Ejemplo")
+    assert "x + x" not in text and "double(21)" not in text and "SOLUTION" not in text
+    assert 'respuesta = ...  # "a" o "b"' in text
+    assert {v["status"] for v in verdicts(notebook).values()} == {"pending"}
+
+
+def _assert_clean(contents, root):
+    for kind, content in contents.items():
+        notebook = json.loads(content)
+        assert content.endswith(b"}\n") and b"\r" not in content
+        assert str(root).encode() not in content
+        assert notebook["metadata"].keys() == {"course", "kernelspec", "language_info"}
+        assert notebook["metadata"]["language_info"].keys() == {"name", "pygments_lexer"}
+        assert all("execution" not in cell["metadata"] for cell in notebook["cells"]), kind
+        assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
+
+
+def _assert_drift_is_noticed(project):
+    changes = [
+        (project.source, "Dos ejercicios", "Un par de ejercicios", "la fuente", 2),
+        (project.root / "requirements.txt", "2.13.0", "2.13.1", "requirements.txt", 2),
+        (project.notebooks["exercises"], "Dos ejercicios", "Mis ejercicios", "a mano", 1),
+        (
+            project.notebooks["solutions"],
+            '"nbformat_minor": 5',
+            '"nbformat_minor":  5',
+            "a mano",
+            1,
+        ),
+        (project.notebooks["solutions"], '{\n "cells"', '\n "cells"', "no es un cuaderno", 1),
+    ]
+    for path, old, new, reason, count in changes:
+        before = path.read_bytes()
+        project.edit(old, new, path)
+        result = project.regenerate(check=True)
+        assert result.status == "drifted" and len(result.reasons) == count, (reason, result)
+        assert all(reason in text for text in result.reasons), (reason, result)
+        path.write_bytes(before)
+    path.unlink()
+    assert project.regenerate(check=True).reasons == ("solutions/example.ipynb: falta",)
+    path.write_bytes(before)
+
+
+def test_run_all_on_an_untouched_exercise_never_stops(example_project):
+    source = Source.read("example", example_project.root)
+    notebook, _ = build(source, "exercises")
+    execute(notebook, example_project.root)
+    assert [c.execution_count for c in notebook.cells if c.cell_type == "code"] == [1, 2, 3, 4, 5]
+
+
+def test_an_ignored_output_is_not_stored(example_project):
+    cell = (
+        "```{code-cell} ipython3\n:tags: [nbval-ignore-output]\n\nobject()\n```\n\n## Ejercicio 2"
+    )
+    example_project.edit("## Ejercicio 2", cell)
+    assert example_project.regenerate().status == "written"
+    notebook = nbformat.read(example_project.notebooks["solutions"], as_version=4)
+    (ignored,) = [c for c in notebook.cells if "nbval-ignore-output" in c.metadata.get("tags", ())]
+    assert ignored.outputs == []
+
+
+def test_leftovers_of_dead_processes_are_removed(tmp_path):
+    folder = tmp_path / "exercises"
+    folder.mkdir()
+    dead, alive = folder / ".a.ipynb.999999999.tmp", folder / ".a.ipynb.1.tmp"
+    for path in (dead, alive):
+        path.touch()
+    notebooks.remove_leftovers(tmp_path)
+    assert not dead.exists() and alive.exists()
+
+
+def test_a_notebook_without_source_is_an_orphan(example_project):
+    example_project.write("exercises/old.ipynb", "{}")
+    assert notebooks.orphans(example_project.root) == ["exercises/old.ipynb"]
