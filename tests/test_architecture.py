@@ -38,8 +38,10 @@ OFFERING = (
     ".fast",
     ".layers",
     ".models",
+    ".models.bert",
     ".pretrained",
     ".primitives",
+    ".primitives.positions",
     ".tokenization",
     ".training",
 )
