@@ -13,7 +13,7 @@ LOCK = $(BIN)/pip-compile --quiet --strip-extras --no-annotate --no-header \
 SOLUTIONS ?= 1
 TESTS ?= tests exercises solutions
 
-.PHONY: site serve test bench regenerate lock system clean
+.PHONY: site serve test quick bench regenerate lock system clean
 
 site: $(READY)  ## construye el libro, ejecutando lo que haya cambiado: _build/html/index.html
 	COURSE_SOLUTIONS=$(SOLUTIONS) $(BIN)/jupyter-book build . -W -n --keep-going
@@ -23,6 +23,11 @@ serve: $(READY)  ## sirve el libro en http://localhost:8000 y lo rehace con cada
 
 test: $(READY) system  ## ejecuta todas las pruebas, cuadernos incluidos
 	$(BIN)/python -m pytest -n auto --dist loadfile --nbval --nbval-cell-timeout=300 $(TESTS)
+
+quick: $(READY)  ## ejecuta, en minuto y medio a lo sumo, las pruebas de lo que cambió
+	@tests=$$($(BIN)/python -m tests.changed) && if [ -n "$$tests" ]; then \
+	    $(BIN)/python -m pytest -q -n auto --budget 75 -m "not slow and not site and not browser" $$tests; \
+	else echo "No cambió nada que tenga pruebas"; fi
 
 bench: $(READY)  ## mide tiempos y memoria, y guarda los resultados en benchmarks/results
 	$(BIN)/python -m benchmarks

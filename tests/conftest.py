@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import hypothesis
@@ -27,6 +28,21 @@ CHROMIUM_ARGS = [
     "--disable-background-networking",
     "--no-first-run",
 ]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--budget", type=float, help="segundos; lo que no quepa se omite")
+
+
+def pytest_configure(config):
+    config.started = time.monotonic()
+
+
+def pytest_runtest_setup(item):
+    """Con `--budget`, lo que no quepa queda para `make test`."""
+    budget = item.config.getoption("--budget")
+    if budget and time.monotonic() - item.config.started > budget:
+        pytest.skip("no cupo en el tiempo: queda para make test")
 
 
 @pytest.fixture

@@ -106,14 +106,19 @@ def _imports(tree: ast.Module) -> set[str]:
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            names |= {name for alias in node.names for name in _loaded(alias.name)}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             offered = homes(node.module)
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-            names |= {offered[alias.name] for alias in node.names if alias.name in offered}
+            parts = {offered.get(a.name, f"{node.module}.{a.name}") for a in node.names}
+            names |= {node.module, *(name for part in parts for name in _loaded(part))}
         elif is_check(node):
             names.add(f"{PACKAGE}.checks.{node.args[0].value.partition('.')[0]}")
     return names
+
+
+def _loaded(name: str) -> set[str]:
+    """Un módulo; de un paquete entero, también los módulos de lo que ofrece."""
+    return {name, *(homes(name).values() if name != PACKAGE else ())}
 
 
 def is_check(node: ast.AST) -> bool:

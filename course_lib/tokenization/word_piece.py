@@ -126,6 +126,14 @@ class WordPiece:
             `vocab_size` no caben los especiales y los caracteres.
 
         Fuente: Schuster y Nakajima (2012), §2; capítulo `bert`, `eq-wordpiece-gain`.
+
+        Ejemplo:
+            >>> from course_lib.tokenization import WordPiece
+            >>> pieces = WordPiece.train(["canta cantan cantar", "come comen comer"], 28)
+            >>> pieces.vocabulary[21:]  # tras los especiales y los caracteres, lo aprendido
+            ('##me', '##ome', '##nt', '##ant', '##anta', 'canta', 'come')
+            >>> pieces.tokens("cantaron")
+            ['canta', '##r', '##o', '##n']
         """
         empty = cls(SPECIAL_TOKENS, lowercase=lowercase, strip_accents=strip_accents)
         words = _count_words(texts, empty)

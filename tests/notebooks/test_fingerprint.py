@@ -110,6 +110,8 @@ def test_the_imports_of_a_cell(code, expected):
     [
         ("from course_lib.models import PaLM", "course_lib.models.palm"),
         ("from course_lib import check", "course_lib.judging.check"),
+        ("from course_lib import fast", "course_lib.fast.unpadded"),
+        ("import course_lib.fast as quick", "course_lib.fast.unpadded"),
         ("from course_lib.primitives import attention", "course_lib.primitives.attention"),
     ],
 )
