@@ -21,7 +21,7 @@ from torch import Tensor
 from benchmarks._measure import compare, require_same, rows_of
 from course_lib.fast import gathering
 from course_lib.layers.adaptive_computation import FixedComputation
-from course_lib.layers.depth_recurrence import UniversalEncoder
+from course_lib.models.universal_transformer import UniversalEncoder
 
 STEPS = 8
 # d_model, cabezas, d_ff, filas del lote, posiciones

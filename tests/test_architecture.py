@@ -41,8 +41,10 @@ OFFERING = (
     ".layers",
     ".models",
     ".plotting",
+    ".models.bert",
     ".pretrained",
     ".primitives",
+    ".primitives.positions",
     ".tokenization",
     ".training",
 )

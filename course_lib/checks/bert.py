@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.judging.exercise import Exercise, Misconception, Part, combinable, direct_call
-from course_lib.models.bert import Bert, BertConfig, SpanOutput, best_spans
+from course_lib.models.bert.fine_tuning import SpanOutput, best_spans
+from course_lib.models.bert.model import Bert, BertConfig
 
 TOLERANCE = 1e-4
 IGNORED = -100
@@ -2227,7 +2228,7 @@ def _scores_of_the_best(spans, total):
 
 BEST_SPAN = Exercise(
     name="bert.best_span",
-    answers=("course_lib.models.bert.best_spans",),
+    answers=("course_lib.models.bert.fine_tuning.best_spans",),
     points=2,
     reference=_library_spans,
     cases=_span_cases,

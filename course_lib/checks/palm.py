@@ -19,7 +19,7 @@ from course_lib.judging.exercise import (
 )
 from course_lib.primitives.attention import attention
 from course_lib.primitives.masks import causal_mask
-from course_lib.primitives.positions import rotary, rotary_order
+from course_lib.primitives.positions.rotations import rotary, rotary_order
 
 TOLERANCE = 1e-4
 
@@ -289,7 +289,10 @@ def _written_in_place(x, positions, base):
 
 ROTARY = Exercise(
     name="palm.rotary",
-    answers=("course_lib.primitives.positions.rotary", "course_lib.primitives.positions.rotate"),
+    answers=(
+        "course_lib.primitives.positions.rotations.rotary",
+        "course_lib.primitives.positions.rotations.rotate",
+    ),
     points=2,
     reference=_rotate,
     cases=_rotate_cases,
@@ -543,7 +546,7 @@ def _second_half_negative(X):
 
 LAYOUT = Exercise(
     name="palm.layout",
-    answers=("course_lib.primitives.positions.rotary_order",),
+    answers=("course_lib.primitives.positions.rotations.rotary_order",),
     points=1,
     reference=_to_half,
     cases=_to_half_cases,

@@ -6,7 +6,7 @@ import torch
 
 from course_lib.judging.exercise import Exercise, Misconception, combinable, no_inputs
 from course_lib.primitives.attention import attention, attention_weights
-from course_lib.primitives.positions import sinusoidal_positions
+from course_lib.primitives.positions.sinusoids import sinusoidal_positions
 
 # El núcleo fusionado suma en otro orden que la fórmula escrita: sus gradientes difieren en 1e-5.
 TOLERANCE = 1e-4

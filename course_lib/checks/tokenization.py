@@ -7,7 +7,7 @@ from itertools import pairwise
 import torch
 
 from course_lib.judging.exercise import Exercise, Misconception, Part, combinable, no_inputs
-from course_lib.primitives.positions import sinusoidal_positions
+from course_lib.primitives.positions.sinusoids import sinusoidal_positions
 
 BYTES = 256
 

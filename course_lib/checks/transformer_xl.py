@@ -17,7 +17,7 @@ from course_lib.judging.exercise import (
     no_inputs,
 )
 from course_lib.primitives.masks import causal_mask
-from course_lib.primitives.positions import sinusoidal_positions
+from course_lib.primitives.positions.sinusoids import sinusoidal_positions
 from course_lib.primitives.relative_shift import relative_shift
 
 TOLERANCE = 1e-4

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 
 from course_lib.judging.exercise import Exercise, Misconception, Part, combinable, no_inputs
 from course_lib.primitives.attention import attention
-from course_lib.primitives.positions import sinusoidal_positions
+from course_lib.primitives.positions.sinusoids import sinusoidal_positions
 
 # Quien suma en otro orden acierta: los gradientes de varias vueltas difieren en 1e-5.
 TOLERANCE = 1e-4
@@ -93,7 +93,7 @@ def _encodings_of_the_sum(length, num_steps, d_model):
 
 STEP_ENCODINGS = Exercise(
     name="universal_transformer.step_encodings",
-    answers=("course_lib.primitives.positions.step_positions",),
+    answers=("course_lib.primitives.positions.sinusoids.step_positions",),
     points=1,
     reference=_encodings,
     cases=_encodings_cases,

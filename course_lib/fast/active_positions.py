@@ -16,10 +16,10 @@ from course_lib.layers.adaptive_computation import (
     Deliberation,
     FixedComputation,
 )
-from course_lib.layers.depth_recurrence import UniversalDecoder, UniversalEncoder
 from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.layers.normalization import Residual
+from course_lib.models.universal_transformer import UniversalDecoder, UniversalEncoder
 
 States = Float[Tensor, "batch t d_model"]
 Places = Int[Tensor, " active"] | None  # índices, una fila tras otra; None, todas las posiciones

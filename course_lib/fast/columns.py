@@ -3,7 +3,7 @@
 from torch import nn
 
 from course_lib.fast.dense import store_by_columns
-from course_lib.layers.feed_forward import Dense
+from course_lib.layers.swiglu import Dense
 from course_lib.models.palm import PaLM
 
 

@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from course_lib.fast.dense import dense
 from course_lib.fast.reserved_cache import FIRST_CAPACITY, reserve
 from course_lib.layers.arguments import look_up, require_ids
-from course_lib.layers.parallel_block import SerialBlock
-from course_lib.models.palm import PaLM
-from course_lib.primitives.positions import rotary_table, rotate
+from course_lib.models.palm import PaLM, SerialBlock
+from course_lib.primitives.positions.rotations import rotary_table, rotate
 
 
 @dataclass(frozen=True, eq=False, repr=False)

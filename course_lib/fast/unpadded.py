@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from course_lib.fast._twin import twin
 from course_lib.fast.packing import Packing
-from course_lib.layers.feed_forward import ACTIVATIONS, FeedForward
-from course_lib.models.bert import Bert, BertOutput, real_tokens
+from course_lib.layers.blocks import ACTIVATIONS, FeedForward
+from course_lib.models.bert.model import Bert, BertOutput, real_tokens
 
 IN_PLACE = {"relu": torch.relu_, "gelu": torch.ops.aten.gelu_}
 

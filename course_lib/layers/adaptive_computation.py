@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import require_sizes, require_width
+from course_lib.layers.arguments import require, require_width
 
 States = Float[Tensor, "batch t d_model"]
 Each = Float[Tensor, "batch t"]
@@ -28,7 +28,7 @@ class AdaptiveOutput(NamedTuple):
 
     Ejemplo:
         >>> import torch
-        >>> from course_lib.layers import UniversalEncoder
+        >>> from course_lib.models import UniversalEncoder
         >>> encoder = UniversalEncoder(8, 2, 16, max_steps=3, max_length=10, adaptive=False)
         >>> real = torch.tensor([[[True, True, True, False]]])  # la última es relleno
         >>> output = encoder(torch.rand(1, 4, 8), mask=real)
@@ -137,7 +137,7 @@ class AdaptiveComputation(nn.Module):
         self, d_model: int, max_steps: int, *, epsilon: float = 0.01, halting_bias: float = 1.0
     ) -> None:
         super().__init__()
-        require_sizes(d_model=d_model, max_steps=max_steps)
+        require(d_model=d_model, max_steps=max_steps)
         if not 0 < epsilon < 1:
             raise ValueError(
                 f"epsilon: se esperaba un número en (0, 1) y llegó {epsilon}. Con 0, una posición "
@@ -211,7 +211,7 @@ class FixedComputation(nn.Module):
 
     def __init__(self, max_steps: int) -> None:
         super().__init__()
-        require_sizes(max_steps=max_steps)
+        require(max_steps=max_steps)
         self.max_steps = max_steps
 
     def start(self, x: States, mask: Mask = None) -> Deliberation:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import not_in_vocabulary, require_ids, require_sizes
+from course_lib.layers.arguments import not_in_vocabulary, require, require_ids
 
 Hidden = Float[Tensor, "batch t d_model"]
 
@@ -55,11 +55,11 @@ class AdaptiveEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         d_embed = d_model if d_embed is None else d_embed
-        require_sizes(vocab_size=vocab_size, d_model=d_model, d_embed=d_embed, div_val=div_val)
+        require(vocab_size=vocab_size, d_model=d_model, d_embed=d_embed, div_val=div_val)
         self.vocab_size, self.d_model = vocab_size, d_model
         self.ends = _ends(vocab_size, cutoffs)
         widths = [d_embed // div_val**c for c in range(len(self.ends) - 1)]
-        require_sizes(**{f"d_embed // div_val**{c}": width for c, width in enumerate(widths)})
+        require(**{f"d_embed // div_val**{c}": width for c, width in enumerate(widths)})
         self.tables = nn.ModuleList(map(nn.Embedding, self.sizes, widths))
         self.projections = nn.ModuleList()
         if div_val > 1 or d_embed != d_model:

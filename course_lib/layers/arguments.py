@@ -7,6 +7,29 @@ import torch.nn.functional as F
 from torch import Tensor
 
 ID_TYPES = (torch.int64, torch.int32)
+OPTIONS = {
+    "activation": ("relu", "gelu"),
+    "norm": ("layer", "rms"),
+    "placement": ("post", "pre", "sandwich"),
+}
+
+
+def require(**arguments: object) -> None:
+    """Exige de cada argumento lo que pide su nombre, que en todo el curso quiere decir lo mismo.
+
+    Lo que empieza por `d_`, `div_`, `num_` o `max_`, y cada vocabulario, es un entero positivo;
+    cada `dropout`, una probabilidad; `eps`, positivo o None; una opción, de las suyas. Los nombres
+    sin regla no se miran: una configuración puede pasar todos sus campos.
+    """
+    for name, value in arguments.items():
+        if name in OPTIONS:
+            require_option(name, value, OPTIONS[name])
+        elif name.startswith(("d_", "div_", "num_", "max_")) or "vocab" in name:
+            require_sizes(**{name: value})
+        elif name.endswith("dropout") and not 0.0 <= value < 1.0:
+            raise ValueError(f"{name}: se esperaba una probabilidad en [0, 1) y llegó {value}.")
+        elif name == "eps" and value is not None and value <= 0:
+            raise ValueError(f"eps: se esperaba un número positivo y llegó {value}.")
 
 
 def require_option(name: str, value: object, options: tuple) -> None:
@@ -21,12 +44,6 @@ def require_sizes(**sizes: int) -> None:
     for name, size in sizes.items():
         if not isinstance(size, Integral) or size < 1:
             raise ValueError(f"{name}: se esperaba un entero positivo y llegó {size!r}.")
-
-
-def require_dropout(dropout: float) -> None:
-    """Rechaza una probabilidad de dropout que no está en [0, 1)."""
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(f"dropout: se esperaba una probabilidad en [0, 1) y llegó {dropout}.")
 
 
 def require_heads(d_model: int, num_heads: int) -> None:

@@ -1,19 +1,20 @@
-"""Los bloques del codificador y del decodificador, y sus pilas."""
+"""Los bloques del codificador y del decodificador, y la red prealimentada de cada uno."""
 
-from collections.abc import Sequence
+from typing import Literal
 
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import require_sizes
+from course_lib.layers.arguments import require, require_width
 from course_lib.layers.dot_product_attention import KeyValueCache
-from course_lib.layers.feed_forward import FeedForward
 from course_lib.layers.multi_head_attention import MultiHeadAttention
-from course_lib.layers.normalization import Residual, make_norm
+from course_lib.layers.normalization import Residual
 
 Source = Float[Tensor, "batch t_source d_model"]
 Target = Float[Tensor, "batch t_target d_model"]
 Mask = Bool[Tensor, "..."] | None
+ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
 
 
 class EncoderBlock(nn.Module):
@@ -142,116 +143,65 @@ class DecoderBlock(nn.Module):
         return self.residual_feed_forward(y, self.feed_forward)
 
 
-class _Stack(nn.Module):
-    """Bloques uno tras otro y, si hace falta, una normalización al final."""
+class FeedForward(nn.Module):
+    """Ensancha cada vector, lo pasa por una activación y lo devuelve a su ancho.
 
-    Block: type[nn.Module]
+        y = activación(x W_1 + b_1) W_2 + b_2
+
+    Cada posición pasa por la misma red y no ve a las demás: es una convolución de núcleo 1.
+
+    Argumentos:
+        d_model: ancho de la entrada y de la salida.
+        d_ff: ancho de la capa oculta.
+        activation: "relu" (la del artículo) o "gelu" (la exacta, con erf).
+        bias: con False, sin b_1 ni b_2.
+        dropout: probabilidad de anular un número de la capa oculta al entrenar (el artículo no
+            lo hace; torch sí).
+
+    Errores:
+        ValueError: si un ancho no es positivo, la activación no existe o dropout no está
+            en [0, 1).
+
+    Fuente: Vaswani et al. (2017), §3.3; Hendrycks y Gimpel (2016) para «gelu»; ecuación
+    `eq-feed-forward` del capítulo `encoder`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import FeedForward
+        >>> network, x = FeedForward(d_model=8, d_ff=32), torch.rand(5, 8)
+        >>> network(x).shape
+        torch.Size([5, 8])
+        >>> alone = network(x[2:3])  # cada posición, por su cuenta
+        >>> torch.allclose(alone, network(x)[2:3], atol=1e-6)
+        True
+    """
 
     def __init__(
         self,
         d_model: int,
-        num_heads: int,
         d_ff: int,
-        num_layers: int,
         *,
-        final_norm: bool | None = None,
-        **options,
+        activation: Literal["relu", "gelu"] = "relu",
+        bias: bool = True,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        require_sizes(num_layers=num_layers)
-        self.blocks = nn.ModuleList(
-            self.Block(d_model, num_heads, d_ff, **options) for _ in range(num_layers)
-        )
-        self.norm = make_final_norm(d_model, final_norm, **options)
+        require(d_model=d_model, d_ff=d_ff, activation=activation, dropout=dropout)
+        self.activation = activation
+        self.W_1 = nn.Linear(d_model, d_ff, bias=bias)
+        self.W_2 = nn.Linear(d_ff, d_model, bias=bias)
+        self.dropout = nn.Dropout(dropout)
+        self.reset_parameters()
 
+    def reset_parameters(self) -> None:
+        """Inicializa las dos matrices con Xavier uniforme, y los sesgos con ceros."""
+        for linear in (self.W_1, self.W_2):
+            nn.init.xavier_uniform_(linear.weight)
+            if linear.bias is not None:
+                nn.init.zeros_(linear.bias)
 
-class Encoder(_Stack):
-    """Una pila de bloques de codificador: entra un conjunto de vectores y sale otro igual de largo.
-
-    Argumentos:
-        d_model, num_heads, d_ff: los de cada bloque.
-        num_layers: cuántos bloques.
-        final_norm: si se normaliza la salida de la pila; None, lo que pide la colocación: sí en
-            "pre" y "sandwich", donde nadie normaliza la suma residual, y no en "post".
-        options: las opciones de `EncoderBlock`.
-
-    Errores:
-        ValueError: si un tamaño o una opción no tiene sentido.
-
-    Fuente: Vaswani et al. (2017), §3.1; capítulo `encoder`.
-
-    Ejemplo:
-        >>> import torch
-        >>> from course_lib.layers import Encoder
-        >>> encoder = Encoder(d_model=8, num_heads=2, d_ff=32, num_layers=2)
-        >>> x = torch.rand(1, 5, 8)
-        >>> encoder(x).shape
-        torch.Size([1, 5, 8])
-        >>> backwards = encoder(x.flip(1)).flip(1)  # un conjunto: el orden no cambia nada
-        >>> torch.allclose(backwards, encoder(x), atol=1e-5)
-        True
-    """
-
-    Block = EncoderBlock
-
-    def forward(self, x: Source, *, mask: Mask = None, causal: bool = False) -> Source:
-        """Pasa x por todos los bloques."""
-        for block in self.blocks:
-            x = block(x, mask=mask, causal=causal)
-        return self.norm(x)
-
-
-class Decoder(_Stack):
-    """Una pila de bloques de decodificador: cada uno mira al destino escrito y al origen.
-
-    Argumentos: los de `Encoder`.
-
-    Fuente: Vaswani et al. (2017), §3.1; capítulo `decoder`.
-
-    Ejemplo:
-        >>> import torch
-        >>> from course_lib.layers import Decoder
-        >>> decoder = Decoder(d_model=8, num_heads=2, d_ff=32, num_layers=2)
-        >>> y, encoded = torch.rand(1, 3, 8), torch.rand(1, 5, 8)
-        >>> before = decoder(y, encoded)
-        >>> y[:, 2] = 0  # si cambia la última posición, las anteriores no lo notan
-        >>> (decoder(y, encoded) - before).abs().amax(-1) > 1e-4
-        tensor([[False, False,  True]])
-    """
-
-    Block = DecoderBlock
-
-    def forward(
-        self,
-        y: Target,
-        encoded: Source,
-        *,
-        mask: Mask = None,
-        cross_mask: Mask = None,
-        causal: bool = True,
-        caches: Sequence[KeyValueCache] | None = None,
-    ) -> Target:
-        """Pasa y por todos los bloques.
-
-        Argumentos: los de `DecoderBlock.forward`; `caches`, una caché por bloque.
-        """
-        seen = {"mask": mask, "cross_mask": cross_mask, "causal": causal}
-        for block, cache in zip(self.blocks, caches or [None] * len(self.blocks), strict=True):
-            y = block(y, encoded, **seen, cache=cache)
-        return self.norm(y)
-
-
-def make_final_norm(
-    d_model: int,
-    final_norm: bool | None,
-    *,
-    placement="post",
-    norm="layer",
-    bias=True,
-    eps=None,
-    **_,
-) -> nn.Module:
-    """Crea la normalización del final de una pila; con None, solo si la colocación la pide."""
-    if final_norm is None:
-        final_norm = placement != "post"
-    return make_norm(norm, d_model, bias=bias, eps=eps) if final_norm else nn.Identity()
+    def forward(self, x: Float[Tensor, "*batch t d_model"]) -> Float[Tensor, "*batch t d_model"]:
+        """Transforma cada posición de x, `[..., t, d_model]`; la forma no cambia."""
+        require_width("x", x, self.W_1.in_features, "d_model")
+        hidden = ACTIVATIONS[self.activation](self.W_1(x))
+        return self.W_2(self.dropout(hidden))

@@ -4,12 +4,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import require_dropout
-from course_lib.primitives.attention import attention, attention_weights
+from course_lib.layers.arguments import require
+from course_lib.primitives.attention import Keys, Queries, Values, attention, attention_weights
 
-Queries = Float[Tensor, "*batch t_q d_k"]
-Keys = Float[Tensor, "*#batch t_k d_k"]
-Values = Float[Tensor, "*#batch t_k d_v"]
 Heads = Float[Tensor, "batch heads t d_k"]
 
 
@@ -43,7 +40,7 @@ class DotProductAttention(nn.Module):
 
     def __init__(self, dropout: float = 0.0) -> None:
         super().__init__()
-        require_dropout(dropout)
+        require(dropout=dropout)
         self.dropout = dropout
 
     def forward(self, Q: Queries, K: Keys, V: Values, **seen) -> Float[Tensor, "*batch t_q d_v"]:

@@ -10,16 +10,16 @@ from torch import Tensor, nn
 
 from course_lib.layers.arguments import (
     look_up,
+    require,
     require_ids,
     require_option,
     require_pad_id,
-    require_sizes,
 )
-from course_lib.layers.normalization import make_dropout
-from course_lib.primitives.positions import sinusoidal_positions
+from course_lib.primitives.positions.sinusoids import sinusoidal_positions
 
 POSITIONS = ("sinusoidal", "learned", None)
 Start = int | Int[Tensor, "..."]
+TokenIds = Int[Tensor, "batch t"]
 
 
 class InputEmbedding(nn.Module):
@@ -63,13 +63,13 @@ class InputEmbedding(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        require_sizes(vocab_size=vocab_size, d_model=d_model, max_length=max_length)
+        require(vocab_size=vocab_size, d_model=d_model, max_length=max_length, dropout=dropout)
         require_pad_id(pad_id or 0, vocab_size)
         require_option("positions", positions, POSITIONS)
         self.max_length, self.positions, self.pad_id = max_length, positions, pad_id
         self.factor = math.sqrt(d_model) if scale else 1.0
         self.table = nn.Embedding(vocab_size, d_model)
-        self.dropout = make_dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         if positions == "learned":
             self.position_table = nn.Parameter(torch.empty(max_length, d_model))
         elif positions == "sinusoidal":
@@ -91,12 +91,7 @@ class InputEmbedding(nn.Module):
         if self.positions == "learned":
             nn.init.normal_(self.position_table, std=math.sqrt(0.5))
 
-    def forward(
-        self,
-        token_ids: Int[Tensor, "batch t"],
-        *,
-        start: Start = 0,
-    ) -> Float[Tensor, "batch t d_model"]:
+    def forward(self, token_ids: TokenIds, *, start: Start = 0) -> Float[Tensor, "batch t d_model"]:
         """Convierte identificadores en vectores.
 
         Argumentos:

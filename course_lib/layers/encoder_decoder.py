@@ -1,22 +1,17 @@
 """Codificador y decodificador juntos: lo que comparten los modelos que leen y escriben."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import (
-    require_dropout,
-    require_heads,
-    require_option,
-    require_sizes,
-)
-from course_lib.layers.blocks import Decoder, Encoder, Mask, Source, Target
+from course_lib.layers.arguments import require, require_heads
+from course_lib.layers.blocks import DecoderBlock, EncoderBlock, Mask, Source, Target
 from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.embeddings import InputEmbedding
-from course_lib.layers.feed_forward import ACTIVATIONS
-from course_lib.layers.normalization import NORMS, PLACEMENTS
+from course_lib.layers.normalization import make_final_norm
 
 
 @dataclass(frozen=True)
@@ -63,13 +58,8 @@ class EncoderDecoderConfig:
     end_id: int = 2
 
     def __post_init__(self) -> None:
-        require_option("placement", self.placement, PLACEMENTS)
-        require_option("norm", self.norm, NORMS)
-        require_option("activation", self.activation, tuple(ACTIVATIONS))
-        sizes = ("source_vocab", "output_vocab", "d_model", "num_heads", "d_ff", "max_length")
-        require_sizes(**{name: getattr(self, name) for name in sizes})
+        require(**vars(self) | {"target_vocab": self.output_vocab})
         require_heads(self.d_model, self.num_heads)
-        require_dropout(self.dropout)
         special = (self.pad_id, self.start_id, self.end_id)
         if len(set(special)) < 3 or not all(0 <= i < self.output_vocab for i in special):
             raise ValueError(
@@ -102,6 +92,105 @@ class EncoderDecoderConfig:
         if self.target_vocab is None:
             return source, source
         return source, InputEmbedding(self.target_vocab, self.d_model, **options)
+
+
+class _Stack(nn.Module):
+    """Bloques uno tras otro y, si hace falta, una normalización al final."""
+
+    Block: type[nn.Module]
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        num_layers: int,
+        *,
+        final_norm: bool | None = None,
+        **options,
+    ) -> None:
+        super().__init__()
+        require(num_layers=num_layers)
+        self.blocks = nn.ModuleList(
+            self.Block(d_model, num_heads, d_ff, **options) for _ in range(num_layers)
+        )
+        self.norm = make_final_norm(d_model, final_norm, **options)
+
+
+class Encoder(_Stack):
+    """Una pila de bloques de codificador: entra un conjunto de vectores y sale otro igual de largo.
+
+    Argumentos:
+        d_model, num_heads, d_ff: los de cada bloque.
+        num_layers: cuántos bloques.
+        final_norm: si se normaliza la salida de la pila; None, lo que pide la colocación: sí en
+            "pre" y "sandwich", donde nadie normaliza la suma residual, y no en "post".
+        options: las opciones de `EncoderBlock`.
+
+    Errores:
+        ValueError: si un tamaño o una opción no tiene sentido.
+
+    Fuente: Vaswani et al. (2017), §3.1; capítulo `encoder`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import Encoder
+        >>> encoder = Encoder(d_model=8, num_heads=2, d_ff=32, num_layers=2)
+        >>> x = torch.rand(1, 5, 8)
+        >>> encoder(x).shape
+        torch.Size([1, 5, 8])
+        >>> backwards = encoder(x.flip(1)).flip(1)  # un conjunto: el orden no cambia nada
+        >>> torch.allclose(backwards, encoder(x), atol=1e-5)
+        True
+    """
+
+    Block = EncoderBlock
+
+    def forward(self, x: Source, *, mask: Mask = None, causal: bool = False) -> Source:
+        """Pasa x por todos los bloques."""
+        for block in self.blocks:
+            x = block(x, mask=mask, causal=causal)
+        return self.norm(x)
+
+
+class Decoder(_Stack):
+    """Una pila de bloques de decodificador: cada uno mira al destino escrito y al origen.
+
+    Argumentos: los de `Encoder`.
+
+    Fuente: Vaswani et al. (2017), §3.1; capítulo `decoder`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import Decoder
+        >>> decoder = Decoder(d_model=8, num_heads=2, d_ff=32, num_layers=2)
+        >>> y, encoded = torch.rand(1, 3, 8), torch.rand(1, 5, 8)
+        >>> before = decoder(y, encoded)
+        >>> y[:, 2] = 0  # si cambia la última posición, las anteriores no lo notan
+        >>> (decoder(y, encoded) - before).abs().amax(-1) > 1e-4
+        tensor([[False, False,  True]])
+    """
+
+    Block = DecoderBlock
+
+    def forward(
+        self,
+        y: Target,
+        encoded: Source,
+        *,
+        mask: Mask = None,
+        cross_mask: Mask = None,
+        causal: bool = True,
+        caches: Sequence[KeyValueCache] | None = None,
+    ) -> Target:
+        """Pasa y por todos los bloques.
+
+        Argumentos: los de `DecoderBlock.forward`; `caches`, una caché por bloque.
+        """
+        seen = {"mask": mask, "cross_mask": cross_mask, "causal": causal}
+        for block, cache in zip(self.blocks, caches or [None] * len(self.blocks), strict=True):
+            y = block(y, encoded, **seen, cache=cache)
+        return self.norm(y)
 
 
 class EncoderDecoder(nn.Module):

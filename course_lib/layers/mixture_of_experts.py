@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import require_sizes, require_width
-from course_lib.layers.feed_forward import Dense, SwiGLU
+from course_lib.layers.swiglu import Dense, SwiGLU
 
 
 @dataclass(frozen=True, eq=False, repr=False)

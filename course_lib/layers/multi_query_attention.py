@@ -4,14 +4,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import (
-    require_option,
-    require_sizes,
-    require_width,
-)
+from course_lib.layers.arguments import require, require_option, require_width
 from course_lib.layers.dot_product_attention import DotProductAttention, KeyValueCache
-from course_lib.layers.feed_forward import Dense
-from course_lib.primitives.positions import ROTARY_LAYOUTS, Layout, rotary_table, rotate
+from course_lib.layers.swiglu import Dense
+from course_lib.primitives.positions.rotations import ROTARY_LAYOUTS, Layout, rotary_table, rotate
 
 Rotation = tuple[Tensor, Tensor]
 
@@ -127,14 +123,14 @@ class MultiQueryAttention(nn.Module):
 
 def head_width(d_model: int, num_heads: int, num_kv_heads: int, d_head: int | None) -> int:
     """El ancho de cada cabeza, si los tamaños concuerdan; si no, un error lo explica."""
-    require_sizes(d_model=d_model, num_heads=num_heads, num_kv_heads=num_kv_heads)
+    require(d_model=d_model, num_heads=num_heads, num_kv_heads=num_kv_heads)
     if num_heads % num_kv_heads:
         raise ValueError(
             f"num_kv_heads: se esperaba un divisor de num_heads = {num_heads} y llegó "
             f"{num_kv_heads}. Con 1 es multiconsulta; con {num_heads}, multicabeza."
         )
     if d_head is not None:
-        require_sizes(d_head=d_head)
+        require(d_head=d_head)
         return d_head
     if d_model % num_heads:
         raise ValueError(

@@ -7,13 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import require_dropout, require_option, require_width
+from course_lib.layers.arguments import require, require_width
 
 Hidden = Float[Tensor, "*batch t d_model"]
 Placement = Literal["post", "pre", "sandwich"]
 Norm = Literal["layer", "rms"]
-PLACEMENTS: tuple[str, ...] = ("post", "pre", "sandwich")
-NORMS: tuple[str, ...] = ("layer", "rms")
 
 
 class RMSNorm(nn.Module):
@@ -42,10 +40,7 @@ class RMSNorm(nn.Module):
 
     def __init__(self, d_model: int, eps: float = 1e-6) -> None:
         super().__init__()
-        if d_model <= 0 or eps <= 0:
-            raise ValueError(
-                f"RMSNorm: se esperaban d_model y eps positivos y llegaron {d_model} y {eps}."
-            )
+        require(d_model=d_model, eps=eps)
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))
 
@@ -102,9 +97,9 @@ class Residual(nn.Module):
         eps: float | None = None,
     ) -> None:
         super().__init__()
-        require_option("placement", placement, PLACEMENTS)
+        require(placement=placement, dropout=dropout)
         self.placement = placement
-        self.dropout = make_dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.norm = make_norm(norm, d_model, bias=bias, eps=eps)
         if placement == "sandwich":
             self.outer_norm = make_norm(norm, d_model, bias=bias, eps=eps)
@@ -132,16 +127,23 @@ def make_norm(
     Argumentos:
         norm, d_model, bias, eps: los de `Residual`.
     """
-    require_option("norm", norm, NORMS)
-    if eps is not None and eps <= 0:
-        raise ValueError(f"eps: se esperaba un número positivo y llegó {eps}; BERT usa 1e-12.")
-    chosen = {} if eps is None else {"eps": eps}
+    require(norm=norm, d_model=d_model, eps=eps)
     if norm == "rms":
-        return RMSNorm(d_model, **chosen)
-    return nn.LayerNorm(d_model, bias=bias, **chosen)
+        return RMSNorm(d_model, 1e-6 if eps is None else eps)
+    return nn.LayerNorm(d_model, 1e-5 if eps is None else eps, bias=bias)
 
 
-def make_dropout(dropout: float) -> nn.Module:
-    """Crea el dropout de torch, si la probabilidad lo es."""
-    require_dropout(dropout)
-    return nn.Dropout(dropout)
+def make_final_norm(
+    d_model: int,
+    final_norm: bool | None,
+    *,
+    placement="post",
+    norm="layer",
+    bias=True,
+    eps=None,
+    **_,
+) -> nn.Module:
+    """Crea la normalización del final de una pila; con None, solo si la colocación la pide."""
+    if final_norm is None:
+        final_norm = placement != "post"
+    return make_norm(norm, d_model, bias=bias, eps=eps) if final_norm else nn.Identity()

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from course_lib.layers.arguments import require_sizes
 from course_lib.layers.multi_head_attention import MultiHeadAttention
-from course_lib.primitives.positions import sinusoidal_positions
+from course_lib.primitives.positions.sinusoids import sinusoidal_positions
 from course_lib.primitives.relative_shift import relative_shift
 
 
@@ -83,9 +83,7 @@ class RelativeAttention(MultiHeadAttention):
         return self.split_heads(self.W_r(table))
 
     def distance_scores(
-        self,
-        Q: Float[Tensor, "*batch heads t_q d_k"],
-        R: Float[Tensor, "heads n_distances d_k"],
+        self, Q: Float[Tensor, "*batch heads t_q d_k"], R: Float[Tensor, "heads n_distances d_k"]
     ) -> Float[Tensor, "*batch heads t_q t_k"]:
         """Da el término de la distancia, (Q_i + v) r_{i−j}ᵀ / √d_k; −∞ en el futuro."""
         Q = _plus(Q, self.v) / math.sqrt(Q.shape[-1])

@@ -5,21 +5,23 @@ from course_lib._lazy import offer
 __all__ = offer(
     __name__,
     {
-        ".bert": (
-            "Bert",
-            "BertConfig",
-            "BertEmbedding",
+        ".bert.fine_tuning": (
             "BertForMultipleChoice",
-            "BertForPreTraining",
             "BertForQuestionAnswering",
             "BertForSequenceClassification",
             "BertForTokenClassification",
-            "BertOutput",
-            "PreTrainingOutput",
             "SpanOutput",
             "best_spans",
         ),
-        ".palm": ("PaLM", "PaLMCache", "PaLMConfig"),
+        ".bert.model": (
+            "Bert",
+            "BertConfig",
+            "BertEmbedding",
+            "BertForPreTraining",
+            "BertOutput",
+            "PreTrainingOutput",
+        ),
+        ".palm": ("PaLM", "PaLMCache", "PaLMConfig", "ParallelBlock", "SerialBlock"),
         ".seq2seq": ("Seq2Seq", "Seq2SeqConfig"),
         ".sequence_tagger": ("PositionedEncoder", "SequenceTagger", "Tagging"),
         ".text_classifier": (
@@ -29,8 +31,16 @@ __all__ = offer(
             "classification_loss",
         ),
         ".transformer": ("Transformer", "TransformerConfig"),
-        ".transformer_xl": ("TransformerXL", "TransformerXLConfig"),
+        ".transformer_xl": (
+            "Memory",
+            "MemoryBlock",
+            "TransformerXL",
+            "TransformerXLConfig",
+            "remember",
+        ),
         ".universal_transformer": (
+            "UniversalDecoder",
+            "UniversalEncoder",
             "UniversalOutput",
             "UniversalTransformer",
             "UniversalTransformerConfig",

@@ -1,5 +1,6 @@
 """PaLM: un modelo de lenguaje denso y grande, con cinco cambios sobre el decodificador original."""
 
+import copy
 import math
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -9,23 +10,17 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import (
-    ID_TYPES,
-    require_dropout,
-    require_option,
-    require_rows,
-    require_sizes,
-)
+from course_lib.layers.arguments import ID_TYPES, require, require_option, require_rows
 from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.embeddings import InputEmbedding
-from course_lib.layers.feed_forward import Dense
-from course_lib.layers.multi_query_attention import head_width
-from course_lib.layers.normalization import NORMS, make_norm
-from course_lib.layers.parallel_block import ParallelBlock, SerialBlock
-from course_lib.primitives.positions import ROTARY_LAYOUTS
+from course_lib.layers.multi_query_attention import MultiQueryAttention, head_width
+from course_lib.layers.normalization import Norm, make_norm
+from course_lib.layers.swiglu import Dense, SwiGLU
+from course_lib.primitives.positions.rotations import ROTARY_LAYOUTS
 
 POSITIONS = ("rotary", "sinusoidal", "learned", None)
 Tokens = Int[Tensor, "batch t"]
+Hidden = Float[Tensor, "batch t d_model"]
 Logits = Float[Tensor, "batch t vocab"]
 
 
@@ -82,17 +77,14 @@ class PaLMConfig:
     max_length: int = 2048
 
     def __post_init__(self) -> None:
-        sizes = {name: getattr(self, name) for name in ("vocab_size", "num_layers", "max_length")}
-        require_sizes(d_ff=self.hidden_width, **sizes)
         d_head = head_width(self.d_model, self.num_heads, self.num_kv_heads, self.d_head)
+        require(**vars(self) | {"d_ff": self.hidden_width, "d_head": d_head})
         if self.positions == "rotary" and d_head % 2:
             raise ValueError(f"Los giros van por pares de columnas y llegó d_head = {d_head}.")
         if not self.base > 0:
             raise ValueError(f"base: se esperaba un número positivo y llegó {self.base}.")
         require_option("positions", self.positions, POSITIONS)
         require_option("layout", self.layout, ROTARY_LAYOUTS)
-        require_option("norm", self.norm, NORMS)
-        require_dropout(self.dropout)
 
     @property
     def hidden_width(self) -> int:
@@ -253,9 +245,7 @@ class PaLM(nn.Module):
         h, cache = self.read(token_ids, state)
         return self.logits(h[:, -1:]), cache
 
-    def read(
-        self, token_ids: Tokens, cache: PaLMCache | None = None
-    ) -> tuple[Float[Tensor, "batch t d_model"], PaLMCache]:
+    def read(self, token_ids: Tokens, cache: PaLMCache | None = None) -> tuple[Hidden, PaLMCache]:
         """Como `forward`, sin puntuar el vocabulario: da h, un vector por token."""
         cache = self.start() if cache is None else cache.copy()
         _require_tokens(token_ids, cache)
@@ -280,7 +270,7 @@ class PaLM(nn.Module):
             _require_padding(padding)
         return PaLMCache(tuple(KeyValueCache() for _ in self.blocks), padding)
 
-    def logits(self, h: Float[Tensor, "batch t d_model"]) -> Logits:
+    def logits(self, h: Hidden) -> Logits:
         """Puntúa cada token del vocabulario por su parecido con h."""
         table = self.embedding.table if self.config.tied else self.output
         return F.linear(h * self.config.output_scale, table.weight)
@@ -300,6 +290,91 @@ class PaLM(nn.Module):
         positions = cache.positions(token_ids)
         positions = positions[:, None] if positions.ndim == 2 else positions
         return self.blocks[0].attention.rotation(positions, self.embedding.table.weight)
+
+
+class ParallelBlock(nn.Module):
+    """Suma a x lo que da la atención y lo que da la red: las dos leen lo mismo.
+
+        y = x + atención(norm(x)) + red(norm(x))
+
+    Argumentos:
+        d_model: ancho de los vectores.
+        num_heads: cabezas de la atención.
+        d_ff: ancho de la capa oculta de `SwiGLU`.
+        norm, eps: la normalización, sin sesgo; los de `Residual`.
+        dropout, attention_dropout: el de lo que se suma a x, y el de los pesos de atención.
+        attention: las demás opciones de `MultiQueryAttention`.
+
+    Fuente: Chowdhery et al. (2022), §2; ecuación `eq-parallel-block` del capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import ParallelBlock
+        >>> block, x = ParallelBlock(d_model=8, num_heads=2, d_ff=32), torch.rand(1, 5, 8)
+        >>> u = block.norm(x)
+        >>> torch.allclose(block(x), x + block.attention(u) + block.feed_forward(u), atol=1e-6)
+        True
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        *,
+        norm: Norm = "layer",
+        eps: float | None = None,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        **attention,
+    ) -> None:
+        super().__init__()
+        require(dropout=dropout)
+        self.norm = make_norm(norm, d_model, bias=False, eps=eps)
+        attention = attention | {"dropout": attention_dropout}
+        self.attention = MultiQueryAttention(d_model, num_heads, **attention)
+        self.feed_forward = SwiGLU(d_model, d_ff)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Hidden, cache: KeyValueCache | None = None, **seen) -> Hidden:
+        """Da más contexto a cada posición.
+
+        Argumentos:
+            x: las posiciones nuevas, `[batch, t, d_model]`.
+            cache: claves y valores de las anteriores; se alarga.
+            seen: las demás opciones de `MultiQueryAttention.forward`.
+        """
+        u = self.norm(x)
+        return x + self.dropout(self.attention(u, cache, **seen) + self.feed_forward(u))
+
+
+class SerialBlock(ParallelBlock):
+    """El bloque de siempre, con las mismas piezas: la red lee lo que la atención ya sumó.
+
+        z = x + atención(norm(x))
+        y = z + red(norm'(z))
+
+    Argumentos: los de `ParallelBlock`.
+
+    Fuente: Chowdhery et al. (2022), §2; ecuación `eq-parallel-block` del capítulo `palm`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import SerialBlock
+        >>> block, x = SerialBlock(d_model=8, num_heads=2, d_ff=32), torch.rand(1, 5, 8)
+        >>> z = x + block.attention(block.norm(x))
+        >>> torch.allclose(block(x), z + block.feed_forward(block.inner_norm(z)), atol=1e-6)
+        True
+    """
+
+    def __init__(self, *sizes: int, **options) -> None:
+        super().__init__(*sizes, **options)
+        self.inner_norm = copy.deepcopy(self.norm)
+
+    def forward(self, x: Hidden, cache: KeyValueCache | None = None, **seen) -> Hidden:
+        """Como `ParallelBlock.forward`, en dos tiempos."""
+        x = x + self.dropout(self.attention(self.norm(x), cache, **seen))
+        return x + self.dropout(self.feed_forward(self.inner_norm(x)))
 
 
 def _require_tokens(token_ids, cache):

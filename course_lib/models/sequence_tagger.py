@@ -7,10 +7,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import require_width
-from course_lib.layers.blocks import Encoder
 from course_lib.layers.embeddings import InputEmbedding, rows_from
+from course_lib.layers.encoder_decoder import Encoder
 from course_lib.primitives.masks import padding_mask
-from course_lib.primitives.positions import sinusoidal_positions
+from course_lib.primitives.positions.sinusoids import sinusoidal_positions
 
 States = Float[Tensor, "batch t d_model"]
 Start = int | Int[Tensor, " batch"]
@@ -28,7 +28,7 @@ class Tagging(NamedTuple):
 
     Ejemplo:
         >>> import torch
-        >>> from course_lib.layers import UniversalEncoder
+        >>> from course_lib.models import UniversalEncoder
         >>> from course_lib.models import SequenceTagger
         >>> encoder = UniversalEncoder(8, 2, 16, max_steps=4, max_length=10, adaptive=False)
         >>> tagger = SequenceTagger(encoder, vocab_size=12, num_labels=3, d_model=8)

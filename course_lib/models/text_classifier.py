@@ -8,16 +8,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import (
-    require_dropout,
-    require_heads,
-    require_option,
-    require_sizes,
-)
-from course_lib.layers.blocks import Encoder
+from course_lib.layers.arguments import require, require_heads, require_option, require_pad_id
 from course_lib.layers.embeddings import POSITIONS, InputEmbedding
-from course_lib.layers.feed_forward import ACTIVATIONS
-from course_lib.layers.normalization import NORMS, PLACEMENTS
+from course_lib.layers.encoder_decoder import Encoder
 from course_lib.primitives.masks import padding_mask
 from course_lib.primitives.pooling import max_pool, mean_pool
 
@@ -71,24 +64,15 @@ class TextClassifierConfig:
     pad_id: int = 0
 
     def __post_init__(self) -> None:
-        require_option("placement", self.placement, PLACEMENTS)
-        require_option("norm", self.norm, NORMS)
-        require_option("activation", self.activation, tuple(ACTIVATIONS))
+        require(**vars(self))
+        require_heads(self.d_model, self.num_heads)
         require_option("positions", self.positions, POSITIONS)
         require_option("pooling", self.pooling, tuple(POOLINGS))
-        names = ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_length")
-        require_sizes(**{name: getattr(self, name) for name in names})
-        require_heads(self.d_model, self.num_heads)
-        require_dropout(self.dropout)
+        require_pad_id(self.pad_id, self.vocab_size)
         if self.num_classes < 2:
             raise ValueError(
                 f"num_classes: se esperaban al menos 2 clases y llegó {self.num_classes}; "
                 "«sí o no» ya son dos."
-            )
-        if not 0 <= self.pad_id < self.vocab_size:
-            raise ValueError(
-                f"pad_id: se esperaba un identificador entre 0 y {self.vocab_size - 1} y llegó "
-                f"{self.pad_id}."
             )
 
 

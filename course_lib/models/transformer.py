@@ -7,13 +7,21 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import require_option, require_rows, require_sizes
-from course_lib.layers.blocks import Decoder, Encoder
+from course_lib.layers.arguments import require_option, require_rows
 from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.embeddings import POSITIONS
-from course_lib.layers.encoder_decoder import DecoderState, EncoderDecoder, EncoderDecoderConfig
+from course_lib.layers.encoder_decoder import (
+    Decoder,
+    DecoderState,
+    Encoder,
+    EncoderDecoder,
+    EncoderDecoderConfig,
+)
 from course_lib.primitives.masks import padding_mask
 
+SourceIds = Int[Tensor, "batch t_source"]
+TargetIds = Int[Tensor, "batch t_target"]
+Encoded = Float[Tensor, "batch t_source d_model"]
 Logits = Float[Tensor, "batch t_target vocab"]
 
 
@@ -44,7 +52,6 @@ class TransformerConfig(EncoderDecoderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_sizes(num_layers=self.num_layers)
         require_option("positions", self.positions, POSITIONS)
 
     @classmethod
@@ -95,11 +102,7 @@ class Transformer(nn.Module):
         self.encoder_decoder = EncoderDecoder(encoder, decoder)
 
     def forward(
-        self,
-        source: Int[Tensor, "batch t_source"],
-        target: Int[Tensor, "batch t_target"],
-        *,
-        start: int | Int[Tensor, " batch"] = 0,
+        self, source: SourceIds, target: TargetIds, *, start: int | Int[Tensor, " batch"] = 0
     ) -> Logits:
         """Predice cada token del destino con los anteriores correctos (forzado del profesor).
 
@@ -122,21 +125,17 @@ class Transformer(nn.Module):
         y = self.target_embedding(target, start=start)
         return self.logits(self.encoder_decoder(x, y, source_mask=mask, cross_mask=mask))
 
-    def encode(
-        self, source: Int[Tensor, "batch t_source"]
-    ) -> Float[Tensor, "batch t_source d_model"]:
+    def encode(self, source: SourceIds) -> Encoded:
         """Da la salida del codificador: lo que el modelo sabe de cada token de origen."""
         mask = padding_mask(source, self.config.pad_id)
         return self.encoder_decoder.encoder(self.source_embedding(source), mask=mask)
 
-    def start(self, source: Int[Tensor, "batch t_source"]) -> DecoderState:
+    def start(self, source: SourceIds) -> DecoderState:
         """Lee el origen y deja todo listo para escribir con `step`."""
         caches = tuple(KeyValueCache() for _ in range(self.config.num_layers))
         return DecoderState(caches, self.encode(source), padding_mask(source, self.config.pad_id))
 
-    def step(
-        self, token_ids: Int[Tensor, "batch t"], state: DecoderState
-    ) -> tuple[Float[Tensor, "batch t vocab"], DecoderState]:
+    def step(self, token_ids: TargetIds, state: DecoderState) -> tuple[Logits, DecoderState]:
         """Escribe los tokens siguientes: los mismos logits que `forward`, sin repetir lo hecho.
 
         Argumentos:
@@ -156,7 +155,7 @@ class Transformer(nn.Module):
         y = decoder(y, state.encoded, cross_mask=state.mask, caches=state.caches)
         return self.logits(y), state
 
-    def logits(self, y: Float[Tensor, "batch t d_model"]) -> Float[Tensor, "batch t vocab"]:
+    def logits(self, y: Float[Tensor, "batch t_target d_model"]) -> Logits:
         """Puntúa cada palabra del vocabulario por su parecido con la salida: y Eᵀ."""
         return F.linear(y, self.target_embedding.table.weight)
 

@@ -4,20 +4,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.adaptive_softmax import AdaptiveEmbedding, AdaptiveSoftmax
-from course_lib.layers.arguments import (
-    require_dropout,
-    require_heads,
-    require_option,
-    require_sizes,
-)
-from course_lib.layers.normalization import PLACEMENTS, make_dropout, make_norm
+from course_lib.layers.arguments import require, require_heads
+from course_lib.layers.blocks import EncoderBlock
+from course_lib.layers.normalization import make_final_norm
 from course_lib.layers.relative_attention import RelativeAttention
-from course_lib.layers.segment_memory import Memory, MemoryBlock, remember
 
+Tokens = Int[Tensor, "batch t"]
+Hidden = Float[Tensor, "batch t d_model"]
+Logits = Float[Tensor, "batch t vocab"]
+Past = Float[Tensor, "batch m d_model"]
 AnyMemory = Any  # la que da `start`: `Memory` aquí, y otra en `fast`
 
 
@@ -75,12 +74,8 @@ class TransformerXLConfig:
     tie_projections: bool = True
 
     def __post_init__(self) -> None:
-        names = ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "div_val")
-        require_sizes(**{name: getattr(self, name) for name in names})
+        require(**vars(self) | {"d_embed": self.d_embed or self.d_model})
         require_heads(self.d_model, self.num_heads)
-        require_option("placement", self.placement, PLACEMENTS)
-        for dropout in (self.dropout, self.inner_dropout, self.attention_dropout):
-            require_dropout(dropout)
         if self.memory_length < int(self.same_length):
             raise ValueError(
                 f"memory_length: se esperaba 0 o más (con same_length, 1 o más) y llegó "
@@ -105,6 +100,39 @@ class TransformerXLConfig:
         sizes = {"d_model": 410, "num_heads": 10, "num_layers": 16, "d_ff": 2100}
         words = {"memory_length": 150, "cutoffs": (20_000, 40_000, 200_000)}
         return cls(vocab_size, **{"tie_biases": True} | sizes | words | changes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Memory:
+    """Las últimas entradas de cada bloque, separadas del cálculo del gradiente.
+
+    Argumentos:
+        limit: cuántas posiciones se recuerdan a lo sumo.
+        states: una `[batch, m, d_model]` por bloque; () si aún no hay nada.
+
+    Fuente: Dai et al. (2019), §3.2; ecuación `eq-segment-memory` del capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import Memory
+        >>> Memory(limit=4).length  # aún no hay nada
+        0
+        >>> memory = Memory(limit=4, states=(torch.rand(2, 3, 8),))  # un bloque, dos filas
+        >>> memory.length, memory.select(torch.tensor([1])).states[0].shape
+        (3, torch.Size([1, 3, 8]))
+    """
+
+    limit: int
+    states: tuple[Past, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """Cuántas posiciones recuerda."""
+        return self.states[0].shape[1] if self.states else 0
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "Memory":
+        """Se queda con esas filas del lote, en ese orden; una fila puede repetirse."""
+        return replace(self, states=tuple(state[rows] for state in self.states))
 
 
 class TransformerXL(nn.Module):
@@ -144,18 +172,13 @@ class TransformerXL(nn.Module):
         self.blocks = nn.ModuleList()
         for _ in range(config.num_layers):
             self.blocks.append(_block(config, self.blocks))
-        final_norm = config.placement != "post" if config.final_norm is None else config.final_norm
-        self.norm = (
-            make_norm("layer", config.d_model, eps=config.eps) if final_norm else nn.Identity()
+        self.norm = make_final_norm(
+            config.d_model, config.final_norm, placement=config.placement, eps=config.eps
         )
         self.output = AdaptiveSoftmax(self.embedding, tie_projections=config.tie_projections)
-        self.dropout = make_dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
 
-    def forward(
-        self,
-        token_ids: Int[Tensor, "batch t"],
-        memory: AnyMemory = None,
-    ) -> tuple[Float[Tensor, "batch t vocab"], AnyMemory]:
+    def forward(self, token_ids: Tokens, memory: AnyMemory = None) -> tuple[Logits, AnyMemory]:
         """Lee un segmento después de los que la memoria recuerda.
 
         Argumentos:
@@ -172,17 +195,12 @@ class TransformerXL(nn.Module):
         h, memory = self.read(token_ids, memory)
         return self.output(h, self.embedding), memory
 
-    def step(
-        self, token_ids: Int[Tensor, "batch t"], state: Any = None
-    ) -> tuple[Float[Tensor, "batch t vocab"], Any]:
+    def step(self, token_ids: Tokens, state: Any = None) -> tuple[Logits, Any]:
         """Lo mismo que `forward`, con el nombre que `course_lib.decoding` espera."""
         return self(token_ids, state)
 
     def nll(
-        self,
-        token_ids: Int[Tensor, "batch t"],
-        targets: Int[Tensor, "batch t"],
-        memory: AnyMemory = None,
+        self, token_ids: Tokens, targets: Tokens, memory: AnyMemory = None
     ) -> tuple[Float[Tensor, "batch t"], AnyMemory]:
         """Da −log P de cada objetivo y la memoria nueva, sin puntuar todo el vocabulario.
 
@@ -196,9 +214,7 @@ class TransformerXL(nn.Module):
         h, memory = self.read(token_ids, memory)
         return self.output.nll(h, targets, self.embedding), memory
 
-    def read(
-        self, token_ids: Int[Tensor, "batch t"], memory: Memory | None = None
-    ) -> tuple[Float[Tensor, "batch t d_model"], Memory]:
+    def read(self, token_ids: Tokens, memory: Memory | None = None) -> tuple[Hidden, Memory]:
         """Como `forward`, sin puntuar el vocabulario: da h, un vector por token."""
         memory = self.start() if memory is None else memory
         x = self.dropout(self.embedding(token_ids))
@@ -233,6 +249,66 @@ class TransformerXL(nn.Module):
             return None
         visible = torch.ones(t, m + t, dtype=torch.bool, device=x.device)
         return visible.triu(m + 1 - memory.limit)
+
+
+class MemoryBlock(EncoderBlock):
+    """Un bloque de codificador que mira al segmento y a la memoria de los anteriores.
+
+        x ← residual(x, atención: consultas de x; claves y valores de [m, x])
+        x ← residual(x, red prealimentada)
+
+    Argumentos: los de `EncoderBlock`; su atención ha de ser causal, como la relativa.
+
+    Fuente: Dai et al. (2019), §3.2; ecuación `eq-segment-memory` del capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.layers import RelativeAttention
+        >>> from course_lib.models import MemoryBlock
+        >>> block = MemoryBlock(8, 2, 32, attention=RelativeAttention(d_model=8, num_heads=2))
+        >>> past, x = torch.rand(1, 4, 8), torch.rand(1, 3, 8)
+        >>> block(x, past).shape  # mira siete posiciones y da las tres del segmento
+        torch.Size([1, 3, 8])
+    """
+
+    def forward(
+        self, x: Hidden, past: Past, *, mask: Bool[Tensor, "t seen"] | None = None
+    ) -> Hidden:
+        """Da un bloque más de contexto a cada posición.
+
+        Argumentos:
+            x: el segmento, `[batch, t, d_model]`.
+            past: la memoria m de este bloque, `[batch, m, d_model]`.
+            mask: True = visible, `[t, m + t]`.
+        """
+        m = self.residual_attention.read(past)
+        x = self.residual_attention(
+            x, lambda x: self.attention(x, torch.cat([m, x], dim=1), mask=mask)
+        )
+        return self.residual_feed_forward(x, self.feed_forward)
+
+
+def remember(past: Past, x: Hidden, limit: int) -> Float[Tensor, "batch kept d_model"]:
+    """Pone al día la memoria de un bloque con lo que entra en él.
+
+        m ← detach([m, x])    y, de ahí, las últimas `limit` posiciones
+
+    Argumentos:
+        past: lo que recordaba, m, `[batch, m, d_model]`.
+        x: lo que entra, `[batch, t, d_model]`.
+        limit: cuántas posiciones se recuerdan a lo sumo.
+
+    Fuente: Dai et al. (2019), §3.2; ecuación `eq-segment-memory` del capítulo `transformer_xl`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.models import remember
+        >>> past, x = torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([[[4.0], [5.0]]])
+        >>> remember(past, x, limit=4).flatten()  # se olvida lo más viejo
+        tensor([2., 3., 4., 5.])
+    """
+    seen = torch.cat([past, x], dim=1)
+    return seen[:, max(seen.shape[1] - limit, 0) :].detach()
 
 
 def _block(config, previous):

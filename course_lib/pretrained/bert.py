@@ -10,15 +10,13 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from course_lib.files import write_atomically
-from course_lib.models.bert import (
-    Bert,
-    BertConfig,
+from course_lib.models.bert.fine_tuning import (
     BertForMultipleChoice,
-    BertForPreTraining,
     BertForQuestionAnswering,
     BertForSequenceClassification,
     BertForTokenClassification,
 )
+from course_lib.models.bert.model import Bert, BertConfig, BertForPreTraining
 from course_lib.pretrained.folders import CONFIG, WEIGHTS, PretrainedFolder
 from course_lib.tokenization.word_piece import WordPiece
 

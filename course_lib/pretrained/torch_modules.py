@@ -4,8 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.layers.blocks import Decoder, DecoderBlock, Encoder, EncoderBlock
-from course_lib.layers.encoder_decoder import EncoderDecoder
+from course_lib.layers.blocks import DecoderBlock, EncoderBlock
+from course_lib.layers.encoder_decoder import Decoder, Encoder, EncoderDecoder
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 
 # De los nombres de torch a los del curso; los que dependen del bloque van aparte.

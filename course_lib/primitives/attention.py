@@ -162,11 +162,11 @@ def attention(
     """
     _require_inputs(Q, K, V, mask, bias)
     if hard:
-        shown = {"mask": mask, "causal": causal, "bias": bias}
-        return attention_weights(Q, K, beta=beta, hard=True, **shown) @ V
-    t_q, t_k = Q.shape[-2], K.shape[-2]
-    causal = causal and bool(t_q > 1)  # una consulta sola es la última: ya ve solo su pasado
-    if causal and (mask is not None or bias is not None or t_q != t_k):
+        return (
+            attention_weights(Q, K, beta=beta, mask=mask, causal=causal, hard=True, bias=bias) @ V
+        )
+    causal = causal and bool(Q.shape[-2] > 1)  # una consulta sola es la última: ya ve su pasado
+    if causal and (mask is not None or bias is not None or Q.shape[-2] != K.shape[-2]):
         # El atajo causal de torch alinea por arriba (con una memoria delante no vale) y no
         # admite nada que sumar.
         mask, causal = _only_past(mask, Q, K), False
@@ -175,38 +175,34 @@ def attention(
 
 def _fused(Q, K, V, beta, mask, bias, causal, dropout):
     """La atención suave sobre el núcleo de torch, que pide cuatro ejes y un solo ancho."""
-    batch, d_v, width = _batch_shape(Q, K, V), V.shape[-1], max(Q.shape[-1], V.shape[-1])
+    batch = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    width = max(Q.shape[-1], V.shape[-1])
     if isinstance(beta, Tensor):
         Q, beta = beta * Q, 1.0
-    empty, added = None, bias
+    added, empty = bias, None
     if mask is not None:
         empty = _sees_nothing(mask)
         sees = mask | empty
         added = sees if bias is None else bias.masked_fill(~sees, -math.inf)
     if added is not None:
-        added = _four_axes(added.expand(*batch, -1, -1))
+        added = _four_axes(added, batch, added.shape[-1])
     H = F.scaled_dot_product_attention(
-        *(_four_axes(_widen(X, width).expand(*batch, -1, -1)) for X in (Q, K, V)),
+        *(_four_axes(X, batch, width) for X in (Q, K, V)),
         attn_mask=added,
         is_causal=causal,
         scale=float(beta),
         dropout_p=dropout,
     )
-    H = H.reshape(*batch, Q.shape[-2], width)[..., :d_v]
+    H = H.reshape(*batch, Q.shape[-2], width)[..., : V.shape[-1]]
     return H if empty is None else H.masked_fill(empty, 0.0)
 
 
-def _widen(X, width):
-    """Añade columnas de ceros: no cambian ningún producto escalar."""
-    return X if X.shape[-1] == width else F.pad(X, (0, width - X.shape[-1]))
-
-
-def _four_axes(X):
+def _four_axes(X, batch, width):
+    """X con esos ejes de lote, y con columnas de ceros, que no cambian ningún producto escalar."""
+    if X.shape[-1] < width:
+        X = F.pad(X, (0, width - X.shape[-1]))
+    X = X.expand(*batch, -1, -1)
     return X.flatten(0, -4) if X.ndim > 4 else X[(None,) * (4 - X.ndim)]
-
-
-def _batch_shape(*tensors):
-    return torch.broadcast_shapes(*(X.shape[:-2] for X in tensors))
 
 
 def _only_past(mask, Q, K):
@@ -231,39 +227,32 @@ def _require_inputs(Q, K, V=None, mask=None, bias=None):
     for name, X in tensors.items():
         require_floating(name, X)
         _require_like(name, X, Q)
-        if X.ndim < 2:
-            raise ValueError(
-                f"{name}: se esperaban al menos dos ejes, [..., t, d], y llegó la forma "
-                f"{tuple(X.shape)}. Si es un solo vector, dale un eje de tiempo: {name}[None]."
-            )
-    if Q.shape[-1] != K.shape[-1]:
-        raise ValueError(
-            "Consultas y claves deben tener el mismo ancho d_k: "
-            f"Q tiene {Q.shape[-1]} y K tiene {K.shape[-1]}. Revisa las proyecciones W_q y W_k."
-        )
-    if V is not None and V.shape[-2] != K.shape[-2]:
-        raise ValueError(
-            "Cada clave lleva un valor: "
-            f"K tiene t_k = {K.shape[-2]} y V tiene {V.shape[-2]}. Revisa de dónde salen."
-        )
-    try:
-        shape = (*_batch_shape(*tensors.values()), Q.shape[-2], K.shape[-2])
-    except RuntimeError:
+    batch, wrong = _broadcast(*(X.shape[:-2] for X in tensors.values())), None
+    if min(X.ndim for X in tensors.values()) < 2:
+        wrong = "al menos dos ejes, [..., t, d]; a un vector dale el de tiempo, como en Q[None]"
+    elif Q.shape[-1] != K.shape[-1]:
+        wrong = "el mismo ancho d_k en Q y en K: revisa las proyecciones W_q y W_k"
+    elif V is not None and V.shape[-2] != K.shape[-2]:
+        wrong = "un valor por clave, el mismo t_k en K y en V"
+    elif batch is None:
+        wrong = "que los ejes de lote, los que van delante de [t, d], coincidan o valgan 1"
+    if wrong is not None:
         shapes = ", ".join(f"{name} {tuple(X.shape)}" for name, X in tensors.items())
+        raise ValueError(f"Se esperaba {wrong}; llegaron {shapes}.")
+    if mask is not None and mask.dtype != torch.bool:
         raise ValueError(
-            f"Los ejes de lote deben coincidir o valer 1, y llegaron {shapes}. "
-            "Los dos últimos ejes son [t, d]; los anteriores, el lote y las cabezas."
-        ) from None
-    if mask is not None:
-        if mask.dtype != torch.bool:
-            raise ValueError(
-                f"mask: se esperaba una máscara booleana (True = visible) y llegó {mask.dtype}. "
-                "Si es de ceros y unos, usa mask.bool()."
-            )
-        _require_fits("mask", mask, shape)
+            f"mask: se esperaba una máscara booleana (True = visible) y llegó {mask.dtype}. "
+            "Si es de ceros y unos, usa mask.bool()."
+        )
     if bias is not None:
         _require_like("bias", bias, Q)
-        _require_fits("bias", bias, shape)
+    shape = (*batch, Q.shape[-2], K.shape[-2])
+    for name, X in (("mask", mask), ("bias", bias)):
+        if X is not None and (X.ndim < 2 or _broadcast(X.shape, shape) != shape):
+            raise ValueError(
+                f"{name}: se esperaba una forma difundible a [..., t_q, t_k] = {shape} y llegó "
+                f"{tuple(X.shape)}. ¿Faltan o sobran ejes, o están cambiados t_q y t_k?"
+            )
 
 
 def _require_like(name, X, Q):
@@ -274,13 +263,9 @@ def _require_like(name, X, Q):
         )
 
 
-def _require_fits(name, X, shape):
+def _broadcast(*shapes):
+    """La forma a la que se difunden todas; None, si no casan."""
     try:
-        fits = torch.broadcast_shapes(X.shape, shape) == tuple(shape) and X.ndim >= 2
+        return tuple(torch.broadcast_shapes(*shapes))
     except RuntimeError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"{name}: se esperaba una forma difundible a [..., t_q, t_k] = {tuple(shape)} y llegó "
-            f"{tuple(X.shape)}. ¿Faltan o sobran ejes, o están cambiados t_q y t_k?"
-        )
+        return None

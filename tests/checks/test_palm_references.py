@@ -8,11 +8,10 @@ from course_lib.checks import palm
 from course_lib.decoding import greedy
 from course_lib.fast.reserved_cache import ReservedCache
 from course_lib.layers.dot_product_attention import KeyValueCache
-from course_lib.layers.feed_forward import SwiGLU
 from course_lib.layers.mixture_of_experts import MixtureOfExperts
 from course_lib.layers.multi_query_attention import MultiQueryAttention
-from course_lib.layers.parallel_block import ParallelBlock
-from course_lib.models.palm import PaLM, PaLMConfig
+from course_lib.layers.swiglu import SwiGLU
+from course_lib.models.palm import PaLM, PaLMConfig, ParallelBlock
 from course_lib.primitives.positions import rotary
 from course_lib.recording import attention_maps
 

@@ -12,8 +12,7 @@ import torch
 from course_lib.checks import transformer_xl
 from course_lib.data.segments import TokenStream
 from course_lib.layers.relative_attention import RelativeAttention
-from course_lib.layers.segment_memory import remember
-from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
+from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig, remember
 from course_lib.recording import attention_maps
 from course_lib.training.language_modelling import perplexity
 

@@ -10,7 +10,7 @@ import torch
 from course_lib.checks import universal_transformer as exercises
 from course_lib.fast.active_positions import deliberate
 from course_lib.layers.adaptive_computation import AdaptiveComputation
-from course_lib.layers.depth_recurrence import UniversalEncoder
+from course_lib.models.universal_transformer import UniversalEncoder
 
 
 def cases_of(exercise):

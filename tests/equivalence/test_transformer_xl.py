@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from torch.testing import assert_close
 
 from course_lib.fast.frozen_memory import frozen
-from course_lib.layers.segment_memory import Memory
+from course_lib.models.transformer_xl import Memory
 from course_lib.pretrained import load_transformer_xl
 from course_lib.recording import attention_maps
 

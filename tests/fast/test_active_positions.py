@@ -8,9 +8,9 @@ from torch.testing import assert_close
 from course_lib.fast import gathering
 from course_lib.fast.active_positions import Arrangement, StepKeys
 from course_lib.fast.keys_values import keys_values
-from course_lib.layers.depth_recurrence import UniversalEncoder
 from course_lib.layers.multi_head_attention import MultiHeadAttention
 from course_lib.layers.normalization import make_norm
+from course_lib.models.universal_transformer import UniversalEncoder
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 D, HEADS = 8, 2

@@ -4,7 +4,7 @@ from torch.testing import assert_close
 
 from course_lib.fast import dense as module
 from course_lib.fast.dense import dense, store_by_columns
-from course_lib.layers.feed_forward import Dense
+from course_lib.layers.swiglu import Dense
 
 
 @pytest.mark.parametrize("by_columns", [False, True])

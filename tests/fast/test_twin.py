@@ -7,10 +7,10 @@ import torch
 from torch import nn
 
 from course_lib import fast
-from course_lib.layers.depth_recurrence import UniversalEncoder
 from course_lib.models.bert import Bert, BertConfig, BertForPreTraining
 from course_lib.models.sequence_tagger import SequenceTagger
 from course_lib.models.transformer import Transformer, TransformerConfig
+from course_lib.models.universal_transformer import UniversalEncoder
 from course_lib.recording import attention_maps
 from course_lib.training.loop import train
 from course_lib.training.losses import cross_entropy

@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from course_lib.fast import gathering
 from course_lib.fast.active_positions import deliberate
 from course_lib.layers.adaptive_computation import AdaptiveComputation, FixedComputation
-from course_lib.layers.depth_recurrence import UniversalEncoder
+from course_lib.models.universal_transformer import UniversalEncoder
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 D = 8

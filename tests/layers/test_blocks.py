@@ -5,16 +5,16 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
-from course_lib.layers.blocks import Decoder, DecoderBlock, Encoder, EncoderBlock
+from course_lib.layers.arguments import OPTIONS
+from course_lib.layers.blocks import DecoderBlock, EncoderBlock
 from course_lib.layers.dot_product_attention import DotProductAttention, KeyValueCache
-from course_lib.layers.encoder_decoder import EncoderDecoder
-from course_lib.layers.normalization import NORMS, PLACEMENTS
+from course_lib.layers.encoder_decoder import Decoder, Encoder, EncoderDecoder
 from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 SIZES = (8, 2, 12)
 LAYERS = 2
-every_placement = pytest.mark.parametrize("placement", PLACEMENTS)
+every_placement = pytest.mark.parametrize("placement", OPTIONS["placement"])
 
 
 def encoder(**options):
@@ -119,7 +119,7 @@ def test_weights_come_by_layer_and_asking_for_them_changes_nothing(placement):
     assert all((A.triu(1) == 0).all() for A in weights["decoder"])
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("norm", OPTIONS["norm"])
 @every_placement
 def test_steps_equal_the_whole_pass(placement, norm):
     stack, y, h = decoder(placement=placement, norm=norm), normal(2, 7), normal(2, 4)
@@ -135,7 +135,7 @@ def test_the_final_norm_is_there_when_the_placement_needs_it(Stack):
     def normalises(**options):
         return isinstance(Stack(*SIZES, 1, **options).norm, nn.LayerNorm)
 
-    assert {p: normalises(placement=p) for p in PLACEMENTS} == {
+    assert {p: normalises(placement=p) for p in OPTIONS["placement"]} == {
         "post": False,
         "pre": True,
         "sandwich": True,

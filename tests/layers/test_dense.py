@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from course_lib.layers.feed_forward import Dense
+from course_lib.layers.swiglu import Dense
 
 
 def test_the_first_weights_keep_the_scale():

@@ -5,7 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from course_lib.layers.feed_forward import FeedForward, SwiGLU
+from course_lib.layers.blocks import FeedForward
+from course_lib.layers.swiglu import SwiGLU
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 WRITTEN = {

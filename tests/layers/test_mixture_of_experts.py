@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from course_lib.layers.feed_forward import SwiGLU
 from course_lib.layers.mixture_of_experts import MixtureOfExperts, Routing, load_balancing_loss
+from course_lib.layers.swiglu import SwiGLU
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 

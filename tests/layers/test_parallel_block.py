@@ -4,7 +4,7 @@ import torch.nn.functional as F
 from torch.testing import assert_close
 
 from course_lib.layers.dot_product_attention import KeyValueCache
-from course_lib.layers.parallel_block import ParallelBlock, SerialBlock
+from course_lib.models.palm import ParallelBlock, SerialBlock
 from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}

@@ -10,17 +10,18 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Hasta aquí llega cada modelo, en archivos y en líneas de código; no debe crecer.
 READING = {
-    "transformer": (13, 960),
-    "bert": (12, 1086),
-    "palm": (12, 903),
-    "transformer_xl": (15, 1109),
-    "universal_transformer": (15, 1144),
+    "transformer": (12, 852),
+    "bert": (11, 831),
+    "palm": (12, 840),
+    "transformer_xl": (13, 952),
+    "universal_transformer": (13, 1023),
 }
 
 
 def reached(name: str) -> list[Path]:
     """El archivo del modelo y los de `course_lib` que importa, directa o indirectamente."""
-    pending, found = [ROOT / "course_lib" / "models" / f"{name}.py"], []
+    home = ROOT / "course_lib" / "models" / name
+    pending, found = [home / "model.py" if home.is_dir() else home.with_suffix(".py")], []
     while pending:
         path = pending.pop()
         if path in found:

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from course_lib.layers.depth_recurrence import UniversalEncoder
 from course_lib.models.sequence_tagger import PositionedEncoder, SequenceTagger
+from course_lib.models.universal_transformer import UniversalEncoder
 from course_lib.primitives.positions import sinusoidal_positions
 from course_lib.training.loop import train
 from course_lib.training.losses import cross_entropy

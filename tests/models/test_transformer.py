@@ -14,13 +14,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib import fast
-from course_lib.layers.normalization import PLACEMENTS
+from course_lib.layers.arguments import OPTIONS
 from course_lib.models.transformer import Transformer, TransformerConfig
 from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 VOCAB, OTHER_VOCAB, PAD, START, END = 30, 40, 0, 1, 2
-every_placement = pytest.mark.parametrize("placement", PLACEMENTS)
+every_placement = pytest.mark.parametrize("placement", OPTIONS["placement"])
 
 
 def make(**changes):
@@ -132,7 +132,7 @@ def test_weights_of_every_layer():
 @settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**31),
-    placement=st.sampled_from(PLACEMENTS),
+    placement=st.sampled_from(OPTIONS["placement"]),
     norm=st.sampled_from(["layer", "rms"]),
     positions=st.sampled_from(["sinusoidal", "learned", None]),
     chunks=st.lists(st.integers(1, 5), min_size=1, max_size=6),

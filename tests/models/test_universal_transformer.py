@@ -12,11 +12,13 @@ from course_lib import fast
 from course_lib.decoding import beam, greedy, sample, without_cache
 from course_lib.fast.active_positions import StepKeys
 from course_lib.layers.adaptive_computation import AdaptiveOutput
-from course_lib.layers.blocks import Decoder, Encoder
-from course_lib.layers.depth_recurrence import UniversalDecoder, UniversalEncoder
-from course_lib.layers.normalization import PLACEMENTS, RMSNorm
+from course_lib.layers.arguments import OPTIONS
+from course_lib.layers.encoder_decoder import Decoder, Encoder
+from course_lib.layers.normalization import RMSNorm
 from course_lib.layers.relative_attention import RelativeAttention
 from course_lib.models.universal_transformer import (
+    UniversalDecoder,
+    UniversalEncoder,
     UniversalOutput,
     UniversalTransformer,
     UniversalTransformerConfig,
@@ -27,7 +29,7 @@ from course_lib.training.losses import PonderLoss, TranslationLoss, cross_entrop
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 VOCAB, OTHER_VOCAB, PAD, START, END = 20, 25, 0, 1, 2
 SIZES = {"d_model": 16, "num_heads": 2, "d_ff": 24}
-every_placement = pytest.mark.parametrize("placement", PLACEMENTS)
+every_placement = pytest.mark.parametrize("placement", OPTIONS["placement"])
 
 
 def make(**changes):
@@ -236,7 +238,7 @@ def test_gathering_equals_masking_with_gradients(placement):
 @settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**31),
-    placement=st.sampled_from(PLACEMENTS),
+    placement=st.sampled_from(OPTIONS["placement"]),
     norm=st.sampled_from(["layer", "rms"]),
     adaptive=st.booleans(),
     gather_below=st.sampled_from([None, 0.0, 0.7, 2.0]),

@@ -161,9 +161,9 @@ Q, K, V = torch.zeros(4, 3), torch.zeros(5, 3), torch.zeros(5, 2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"K": torch.zeros(5, 2)}, "mismo ancho d_k.*3.*2"),
-        ({"V": torch.zeros(4, 2)}, "t_k = 5 y V tiene 4"),
-        ({"Q": torch.zeros(3)}, r"al menos dos ejes.*\(3,\).*Q\[None\]"),
+        ({"K": torch.zeros(5, 2)}, r"mismo ancho d_k.*\(4, 3\).*\(5, 2\)"),
+        ({"V": torch.zeros(4, 2)}, r"el mismo t_k.*K \(5, 3\), V \(4, 2\)"),
+        ({"Q": torch.zeros(3)}, r"al menos dos ejes.*Q\[None\].*\(3,\)"),
         ({"Q": torch.zeros(4, 3, dtype=torch.int64)}, "punto flotante"),
         ({"K": torch.zeros(5, 3, dtype=torch.float64)}, "mismo tipo y dispositivo"),
         ({"mask": torch.ones(4, 5)}, r"booleana.*mask\.bool\(\)"),

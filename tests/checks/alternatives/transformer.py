@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from einops import rearrange
 
-from course_lib.layers.feed_forward import FeedForward
+from course_lib.layers.blocks import FeedForward
 
 
 def split_heads__reshape(X, num_heads):
