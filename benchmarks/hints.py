@@ -33,7 +33,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from course_lib.files import write_atomically
 from course_lib.grading.check import find_exercise, topic_exercises
-from course_lib.grading.fingerprint import library_fingerprint
+from course_lib.grading.fingerprint import EXERCISES, library_fingerprint
 from course_lib.grading.notebooks import topics_in
 from tests.checks.correct import alternatives, in_general
 from tests.checks.judging import (
@@ -91,8 +91,9 @@ def _each(names: list[str], processes: int) -> Iterator[tuple[str, dict[str, Any
 
 def fingerprint(topic: str) -> str:
     """Resume todo aquello de lo que dependen los números de un tema."""
-    modules = [f"course_lib.checks.{topic}", "course_lib.grading.check"]
-    files = [ROOT / "solutions" / f"{topic}.md", Path(__file__)]
+    modules = [f"course_lib.checks.{topic}", f"{EXERCISES}.{topic}", "course_lib.grading.check"]
+    files = [*(ROOT / "solutions").glob(f"{topic}/*.md"), ROOT / "solutions" / f"{topic}.ipynb"]
+    files = [*sorted(files), Path(__file__)]
     files += [
         ROOT / "tests" / "checks" / f"{name}.py" for name in ("judging", "mutants", "correct")
     ]

@@ -14,7 +14,7 @@ import course_lib
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.fingerprint import module_files, reachable_modules
 
-_HIDDEN = ("course_lib.checks", "course_lib.grading", "course_lib.cli")
+_HIDDEN = tuple(f"course_lib.{x}" for x in ("checks", "judging", "notebooks", "grading", "cli"))
 
 
 def answers_of(exercise: Exercise) -> tuple[str, ...]:

@@ -47,6 +47,11 @@ class Source:
 
     @classmethod
     def read(cls, topic: str, root: Path) -> Source:
+        """Lee la fuente: la carpeta `solutions/TEMA/` si la hay; si no, `solutions/TEMA.md`."""
+        from course_lib.notebooks.topic_source import TopicSource, is_topic
+
+        if is_topic(root, topic):
+            return TopicSource.read(topic, root)
         path = root / "solutions" / f"{topic}.md"
         try:
             text = path.read_text(encoding="utf-8")

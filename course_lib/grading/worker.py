@@ -40,6 +40,7 @@ import torch
 
 import course_lib
 import course_lib.grading
+import course_lib.judging
 from course_lib._extras import extra
 from course_lib.grading import check as check_module
 from course_lib.grading import running
@@ -186,6 +187,7 @@ def _show_only(library: str) -> None:
     running.LIBRARY_FOLDERS += (library, f"{PYTHON}/", f"{TRUSTED}/")
     course_lib.__path__ = [f"{library}/course_lib"]
     course_lib.grading.__path__ = [f"{library}/course_lib/grading"]
+    course_lib.judging.__path__ = [f"{library}/course_lib/judging"]
     check_module.check = lambda *args, **kwargs: None
     # Una instalación editable añade un buscador que conoce la carpeta entera de la biblioteca.
     editable = [f for f in sys.meta_path if "__editable__" in getattr(f, "__module__", "")]

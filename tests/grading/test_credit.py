@@ -1,14 +1,11 @@
 """Los puntos por partes: qué se gana, con qué texto, y por qué nada vacío gana algo."""
 
-import importlib
 import itertools
-import pkgutil
 from dataclasses import replace
 
 import pytest
 import torch
 
-import course_lib.checks
 from course_lib.grading.check import check_exercise
 from course_lib.grading.credit import earned_parts
 from course_lib.grading.exercise import Exercise, Misconception, Part
@@ -204,11 +201,10 @@ def test_a_part_without_cases_is_refused():
 
 # Los ejercicios del curso
 
-TOPICS = [module.name for module in pkgutil.iter_modules(course_lib.checks.__path__)]
 PARTED = [
     exercise
-    for topic in TOPICS
-    for exercise in importlib.import_module(f"course_lib.checks.{topic}").EXERCISES
+    for topic in topics_in(ROOT)
+    for exercise in topic_exercises(topic)
     if exercise.partial
 ]
 every_parted = pytest.mark.parametrize("exercise", PARTED, ids=lambda exercise: exercise.name)

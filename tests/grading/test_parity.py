@@ -32,7 +32,7 @@ def grader(sandbox_here):
 
 
 def exercises_of(topic):
-    return importlib.import_module(f"course_lib.checks.{topic}").EXERCISES
+    return topic_exercises(topic)
 
 
 # Un cuaderno con de todo: aciertos, errores, códigos que se detienen y respuestas sin escribir

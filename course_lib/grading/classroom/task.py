@@ -186,7 +186,7 @@ def course_version(topic: str | None = None) -> str:
     """
     topics = [topic] if topic else sorted(p.stem for p in exercises_folder().glob("*.ipynb"))
     engine = [f"course_lib.grading.{name}" for name in ("grader", "worker", "provenance")]
-    checks = [f"course_lib.checks.{name}" for name in topics]
+    checks = [f"{where}.{name}" for name in topics for where in ("course_lib.checks", EXERCISES)]
     tools = topic_sheet(topic).tools if topic else frozenset()
     cells = [course_cells(kind, name) for name in topics for kind in ("exercises", "solutions")]
     library = library_fingerprint([*engine, *checks, *tools], None)

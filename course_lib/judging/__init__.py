@@ -1,0 +1,1 @@
+"""Juzgar una respuesta: qué es un ejercicio, sus errores frecuentes, comparar y explicar."""

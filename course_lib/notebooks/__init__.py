@@ -1,0 +1,1 @@
+"""Los cuadernos: leer su fuente, rechazar lo que está mal, ejecutarlos y escribirlos."""
