@@ -93,9 +93,9 @@ def fingerprint(topic: str) -> str:
     """Resume todo aquello de lo que dependen los números de un tema."""
     modules = [f"course_lib.checks.{topic}", f"{EXERCISES}.{topic}", "course_lib.grading.check"]
     files = [*(ROOT / "solutions").glob(f"{topic}/*.md"), ROOT / "solutions" / f"{topic}.ipynb"]
-    files = [*sorted(files), Path(__file__)]
+    files = [*sorted(files), Path(__file__), ROOT / "course_lib" / "notebooks" / "mutants.py"]
     files += [
-        ROOT / "tests" / "checks" / f"{name}.py" for name in ("judging", "mutants", "correct")
+        ROOT / "tests" / "checks" / f"{name}.py" for name in ("judging", "correct")
     ]
     texts = [library_fingerprint(modules, ROOT), *(file.read_text("utf-8") for file in files)]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()

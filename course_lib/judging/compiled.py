@@ -13,7 +13,7 @@ import functools
 import json
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parent / "exercises"
 PREPARED = "COURSE_REGENERATING"
 """Variable con la carpeta de los que se están generando, que todavía no están en `FOLDER`."""
 
-Edit = tuple[int, int, str]
+Edit = Sequence
 """Un cambio de un texto: desde dónde, hasta dónde, y lo que va en su lugar."""
 
 
@@ -90,7 +90,13 @@ class Answer:
         self.given = {"math": math, "torch": torch, "F": torch.nn.functional, **VOCABULARY}
         for code in (stored.get("cases", ""), stored.get("context", "")):
             exec(compile(code, self._file, "exec"), self.given)
-        self._known = {_tree(self.edited(m["edits"])) for m in stored["mistakes"] if "edits" in m}
+        self._mistakes = [m["edits"] for m in stored["mistakes"] if "edits" in m]
+
+    @functools.cached_property
+    def _known(self) -> set[str | None]:
+        """Lo que no es una pareja: la solución, los errores solos y lo que no es Python."""
+        alone = (self.edited(edits) for edits in self._mistakes)
+        return {None, _tree(self.code), *map(_tree, alone)}
 
     def run(self, code: str) -> Any:
         """Ejecuta una celda que define la respuesta, y la da."""
@@ -106,12 +112,12 @@ class Answer:
         """Da la celda con unos cambios que no se tocan."""
         return replaced(self.code, edits)
 
-    def both(self, one: list[Edit], other: list[Edit]) -> Callable | None:
+    def both(self, one: Iterable[Edit], other: Iterable[Edit]) -> Any:
         """Da la respuesta con los cambios de dos errores; None si no se pueden hacer los dos."""
-        if any(a[0] < b[1] and b[0] < a[1] or a[:2] == b[:2] for a in one for b in other):
+        if any(a[0] < b[1] and b[0] < a[1] for a in one for b in other):
             return None
         code = self.edited([*one, *other])
-        return None if _tree(code) in {*self._known, None, _tree(self.code)} else self.run(code)
+        return None if _tree(code) in self._known else self.run(code)
 
 
 def replaced(text: str, edits: Iterable[Edit]) -> str:
@@ -152,7 +158,7 @@ class Edited(Misconception):
         stored = self._stored
         return stored["code"] if "code" in stored else self._answer.edited(stored["edits"])
 
-    def together(self, other: Misconception) -> Callable | None:
+    def together(self, other: Misconception) -> Any:
         """Da la respuesta que comete los dos errores; None si no se pueden cometer a la vez."""
         mine, its = self._stored, getattr(other, "_stored", {})
         apart = {mine["name"], its.get("name")} & {*mine.get("apart", ()), *its.get("apart", ())}

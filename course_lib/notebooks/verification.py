@@ -74,6 +74,12 @@ def verify(source: TopicSource, seeds: tuple[int, ...] = SEEDS) -> list[Fault]:
     return found
 
 
+def verify_one(source: TopicSource, name: str) -> list[Fault]:
+    """Da lo que está mal en un ejercicio; lo demás se ve al probarlo."""
+    pairs = zip(source.exercises, json.loads(source.compiled)["exercises"], strict=True)
+    return next(_Exercise(m, s, SEEDS[:1]).verify() for m, s in pairs if m.name == name)
+
+
 class _Exercise:
     """Un ejercicio, con lo que se leyó de él y lo que `check` usará."""
 

@@ -14,7 +14,7 @@ from course_lib.grading import check, judging, running
 from course_lib.grading.check import check_exercise
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.verdict import Verdict
-from tests.checks.mutants import Change, changes_of, describe, mutant, pairs_of, some
+from course_lib.notebooks.mutants import Change, changes_of, describe, mutant, pairs_of, some
 from tests.checks.solutions import Solution
 
 SECONDS = 10

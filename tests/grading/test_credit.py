@@ -6,11 +6,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from course_lib.grading.check import check_exercise
+from course_lib.grading.check import check_exercise, topic_exercises
 from course_lib.grading.credit import earned_parts
 from course_lib.grading.exercise import Exercise, Misconception, Part
+from course_lib.grading.notebooks import topics_in
 from course_lib.grading.plain_data import plain, tensors_in
 from course_lib.grading.running import Outcome, draw_cases, run_cases
+from tests.checks.solutions import ROOT
 
 
 def scaled(x, mask):

@@ -1,13 +1,12 @@
 """El cuaderno, `course check` y `course grade` dan el mismo veredicto con las mismas entradas."""
 
-import importlib
 import json
 from dataclasses import replace
 
 import pytest
 
 from course_lib.grading import grader as grader_module
-from course_lib.grading.check import NOTEBOOK_SEED, check_exercise
+from course_lib.grading.check import NOTEBOOK_SEED, check_exercise, topic_exercises
 from course_lib.grading.credit import earned_parts
 from course_lib.grading.grader import Grader
 from course_lib.grading.running import draw_cases, run_cases

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from course_lib.grading.fingerprint import library_fingerprint
+from course_lib.grading.fingerprint import EXERCISES, library_fingerprint
 from course_lib.grading.grader import ExerciseResult, Grader, SubmissionResult
 from course_lib.grading.provenance import (
     COURSE_NOTEBOOKS,
