@@ -94,9 +94,7 @@ def fingerprint(topic: str) -> str:
     modules = [f"course_lib.checks.{topic}", f"{EXERCISES}.{topic}", "course_lib.grading.check"]
     files = [*(ROOT / "solutions").glob(f"{topic}/*.md"), ROOT / "solutions" / f"{topic}.ipynb"]
     files = [*sorted(files), Path(__file__), ROOT / "course_lib" / "notebooks" / "mutants.py"]
-    files += [
-        ROOT / "tests" / "checks" / f"{name}.py" for name in ("judging", "correct")
-    ]
+    files += [ROOT / "tests" / "checks" / f"{name}.py" for name in ("judging", "correct")]
     texts = [library_fingerprint(modules, ROOT), *(file.read_text("utf-8") for file in files)]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 

@@ -29,7 +29,9 @@ def new(name: _Name) -> None:
         print_error(str(error))
         raise typer.Exit(1) from None
     told = path.relative_to(_root()).as_posix()
-    Console().print(f"✅ {told}: escríbelo, y míralo con «course try {name} --watch»", highlight=False)
+    Console().print(
+        f"✅ {told}: escríbelo, y míralo con «course try {name} --watch»", highlight=False
+    )
 
 
 def try_(

@@ -28,7 +28,7 @@ SOLUTION_ONLY = "solution-only"
 
 _TITLES = {"solutions": "Soluciones", "exercises": "Ejercicios"}
 _MARKER = re.compile(r"^(\s*)### (BEGIN|END) SOLUTION\s*$")
-_MARKER_LIKE = re.compile(r"^\s*#+\s*(BEGIN|END)\s+SOLUTION", re.IGNORECASE)
+_MARKER_LIKE = re.compile(r"^\s*#+\s*(BEGIN|END)\s+SOL", re.IGNORECASE)
 _STUB = re.compile(r"^\s*# STUB: ?(.*)$")
 
 

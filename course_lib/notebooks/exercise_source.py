@@ -284,7 +284,9 @@ class _Reader:
             )
         if not self.made.mistakes:
             line = sections.get("Errores", (len(self.lines) - 1, 0))[0]
-            self.made.fault(line, "no hay ningún error frecuente: escribe al menos uno en «## Errores».")
+            self.made.fault(
+                line, "no hay ningún error frecuente: escribe al menos uno en «## Errores»."
+            )
 
     def _options(self) -> None:
         for name, value, line, wrong in front_matter(self.made.text, FIELDS):
@@ -312,7 +314,9 @@ class _Reader:
                 self.made.fault(line, f"«propiedad» es una de {', '.join(PROPERTIES)}.")
             elif part.get("propiedad") == "gradiente" and not self.made.options.get("gradiente"):
                 self.made.fault(line, "una parte pide el gradiente, y el ejercicio no lo compara.")
-        total = sum(p["puntos"] for p in parts if isinstance(p, dict) and type(p.get("puntos")) is int)
+        total = sum(
+            p["puntos"] for p in parts if isinstance(p, dict) and type(p.get("puntos")) is int
+        )
         if parts and total > self.made.options.get("puntos", total):
             self.made.fault(line, "las partes suman más puntos que el ejercicio.")
 
@@ -424,7 +428,9 @@ class _Reader:
             self.made.fault(line, "el bloque de casos no define `cases(rng)`.")
         for part in self.made.options.get("partes", []):
             if isinstance(part, dict) and part.get("casos", "cases") not in names:
-                told = f"la parte «{part.get('nombre')}» usa `{part['casos']}`, que no se define aquí."
+                told = (
+                    f"la parte «{part.get('nombre')}» usa `{part['casos']}`, que no se define aquí."
+                )
                 self.made.fault(line, told)
 
     def _others(self, start: int, end: int) -> None:
@@ -479,7 +485,9 @@ class _Reader:
         for mistake in self.made.mistakes:
             for name in mistake.apart:
                 if name not in known:
-                    self.made.fault(mistake.line, f"«no con: {name}»: no hay un error con ese nombre.")
+                    self.made.fault(
+                        mistake.line, f"«no con: {name}»: no hay un error con ese nombre."
+                    )
 
 
 _CODE = r"(?P<{0}q>`+)(?P<{0}>.+?)(?P={0}q)(?!`)"
@@ -505,7 +513,9 @@ def read_mistake(lines: list[str], fences: list[tuple[int, int, str]], line: int
         ValueError: no se entiende; el mensaje dice qué.
     """
     width = re.match(r"\s*(?:[-*+]|\d+[.)])\s+", lines[0]).end()
-    plain = [lines[0][width:]] + [text[min(width, len(text) - len(text.lstrip())) :] for text in lines[1:]]
+    plain = [lines[0][width:]] + [
+        text[min(width, len(text) - len(text.lstrip())) :] for text in lines[1:]
+    ]
     if fences and not fences[0][0]:
         plain[0] = ""
     pieces, start = [], 0

@@ -135,8 +135,11 @@ class _Reader:
 
     def read(self) -> TopicSource:
         text = self._read_around()
-        found = {p.stem: ExerciseSource.read(p) for p in sorted(self.folder.glob("*.md"))
-                 if p.name != TOPIC_FILE}
+        found = {
+            p.stem: ExerciseSource.read(p)
+            for p in sorted(self.folder.glob("*.md"))
+            if p.name != TOPIC_FILE
+        }
         exercises = self._in_order(found)
         for each in found.values():
             self.faults += each.faults

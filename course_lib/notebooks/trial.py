@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-
 from course_lib.grading.check import check_exercise, first_verdict
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.plain_data import Comparison
@@ -134,7 +133,9 @@ class Trial:
                 if first_verdict(self.exercise, function, seed=0).status == "correct":
                     found.append(name)
         for name in found:
-            told = "pasa; al calificar no está" if name in self.exercise.answers else "pasa tal cual"
+            told = (
+                "pasa; al calificar no está" if name in self.exercise.answers else "pasa tal cual"
+            )
             self.add("atajo", name, told, name in self.exercise.answers)
 
     def _constant(self) -> None:
@@ -143,11 +144,16 @@ class Trial:
             [o.value for o in run_cases(self.exercise, self.exercise.reference, cases)]
             for cases in (draw_cases(self.exercise, seed) for seed in (0, 1))
         )
-        same = [Comparison(self.exercise.tolerance).same(a, b) for a, b in zip(first, other, strict=False)]
+        same = [
+            Comparison(self.exercise.tolerance).same(a, b)
+            for a, b in zip(first, other, strict=False)
+        ]
         if self.exercise.is_question:
             self.add("respuesta", "constante", "es un dato, el mismo con toda semilla")
         elif all(same) and len(first) == len(other):
-            self.add("respuesta", "constante", "es la misma con otra semilla: varía los casos", False)
+            self.add(
+                "respuesta", "constante", "es la misma con otra semilla: varía los casos", False
+            )
         else:
             self.add("respuesta", "varía", f"cambia en {same.count(False)} de {len(same)} casos")
 

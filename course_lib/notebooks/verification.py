@@ -146,7 +146,10 @@ class _Exercise:
             try:
                 verdict = check_exercise(exercise, exercise.reference, seed=seed)
             except (RuntimeError, ValueError) as error:
-                self.fault(line, f"la solución no pasa con sus propios casos: {_own(exercise, seed, error)}.")
+                self.fault(
+                    line,
+                    f"la solución no pasa con sus propios casos: {_own(exercise, seed, error)}.",
+                )
                 return False
             if verdict.status != "correct":
                 said = verdict.message or "queda pendiente"
@@ -216,7 +219,9 @@ def _what_is_wrong(exercise: Any, mistake: Mistake, verdict: Any) -> str:
     if verdict.misconceptions == (mistake.name,):
         return ""
     if verdict.property == "runs" and mistake.raises is None:
-        kind = verdict.message.partition("se detuvo con ")[2].split(":")[0].split(" ")[0].rstrip(".")
+        kind = (
+            verdict.message.partition("se detuvo con ")[2].split(":")[0].split(" ")[0].rstrip(".")
+        )
         return (
             f"este error se detiene ({verdict.message}); si es lo que pasa al cometerlo, "
             f"escribe en una línea suya «se detiene: {kind}»."

@@ -8,8 +8,8 @@ import pytest
 from course_lib.grading.check import find_exercise
 from course_lib.grading.notebook_source import Source, checked_names
 from course_lib.grading.notebooks import topics_in
-from tests.checks.judging import each_runs_once, failures, mutations, pair_mutants
 from course_lib.notebooks.mutants import changes_of, describe
+from tests.checks.judging import each_runs_once, failures, mutations, pair_mutants
 from tests.checks.solutions import ROOT, read_solutions
 
 # Mutantes que hacen lo mismo que la solución, por ejercicio: «original → cambiado», y por qué.

@@ -204,10 +204,7 @@ def test_a_part_without_cases_is_refused():
 # Los ejercicios del curso
 
 PARTED = [
-    exercise
-    for topic in topics_in(ROOT)
-    for exercise in topic_exercises(topic)
-    if exercise.partial
+    exercise for topic in topics_in(ROOT) for exercise in topic_exercises(topic) if exercise.partial
 ]
 every_parted = pytest.mark.parametrize("exercise", PARTED, ids=lambda exercise: exercise.name)
 
