@@ -131,6 +131,10 @@ def test_every_loader_is_offered_by_its_package():
 
 
 # Por dentro: la orden `course`, quien escribe archivos y lo que su paquete ya ofrece.
-INSIDE = {"course_lib.cli", "course_lib.doctor", "course_lib.files", "course_lib.terminal"} | {
-    f"course_lib.pretrained.{name}" for name in ("bert", "torch_modules", "transformer_xl")
-}
+INSIDE = {
+    "course_lib.cli",
+    "course_lib.cli_authoring",
+    "course_lib.doctor",
+    "course_lib.files",
+    "course_lib.terminal",
+} | {f"course_lib.pretrained.{name}" for name in ("bert", "torch_modules", "transformer_xl")}

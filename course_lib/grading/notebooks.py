@@ -220,7 +220,7 @@ def _notebook_drift(path: Path, stamp: dict[str, str]) -> str | None:
     if not intact:
         return "fue modificado a mano"
     if stored.get("source") != stamp["source"]:
-        return f"la fuente solutions/{path.stem}.md cambió después"
+        return f"la fuente de «{path.stem}», en solutions/, cambió después"
     if stored.get("library") != stamp["library"]:
         return "cambió un módulo de course_lib que usa, o requirements.txt"
     return None

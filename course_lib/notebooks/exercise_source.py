@@ -1,8 +1,8 @@
 """Un ejercicio es un archivo, `solutions/TEMA/NOMBRE.md`: aquí se lee, y se dice qué tiene mal.
 
     ---
-    puntos: 1                       # y, si hace falta: gradiente, tolerancia, biblioteca, prohibido,
-    gradiente: true                 # partes, entradas_pueden_cambiar, respuesta
+    puntos: 1             # y, si hace falta: gradiente, tolerancia, biblioteca, prohibido,
+    gradiente: true       # partes, entradas_pueden_cambiar, respuesta
     ---
 
     # El arg max suave
@@ -14,7 +14,7 @@
     ## Casos
 
     Un bloque de Python con `def cases(rng)`, que da una lista de tuplas: las entradas de cada caso.
-    Sin importarlos, hay `math`, `torch`, `F` y el vocabulario de `course_lib.judging.drawing`. Si al
+    Sin importarlos, hay `math`, `torch`, `F` y lo de `course_lib.judging.drawing`. Si al
     estudiante no se le llama con el caso tal cual, el bloque define `call(student, *entradas)`. Las
     preguntas, cuya respuesta es un dato, no llevan esta sección.
 
@@ -42,6 +42,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import itertools
 import re
 import textwrap
 import unicodedata
@@ -230,7 +231,7 @@ def parse_markdown(text: str) -> list:
 
 
 def read_cells(text: str, first: int, last: int, shift: int = 0) -> list[Cell]:
-    """Parte en celdas unas líneas (desde 0): los bloques `{code-cell}`, y lo que hay entre ellos."""
+    """Parte en celdas unas líneas (desde 0): los `{code-cell}`, y lo que hay entre ellos."""
     lines = text.split("\n")
     cells, start = [], first
     part = "\n".join(lines[first:last])
@@ -284,9 +285,7 @@ class _Reader:
             )
         if not self.made.mistakes:
             line = sections.get("Errores", (len(self.lines) - 1, 0))[0]
-            self.made.fault(
-                line, "no hay ningún error frecuente: escribe al menos uno en «## Errores»."
-            )
+            self.made.fault(line, "no hay ningún error frecuente en «## Errores».")
 
     def _options(self) -> None:
         for name, value, line, wrong in front_matter(self.made.text, FIELDS):
@@ -326,7 +325,7 @@ class _Reader:
         skipped = self.made.text[: head.end()].count("\n") if head else 0
         tokens = parse_markdown("\n" * skipped + "\n".join(self.lines[skipped:]))
         found, title = [], None
-        for token, inline in zip(tokens, tokens[1:], strict=False):
+        for token, inline in itertools.pairwise(tokens):
             if token.type != "heading_open" or token.level or token.markup not in ("#", "##"):
                 continue
             if token.markup == "#" and title is None:

@@ -13,7 +13,8 @@ puntos: 1
 
 # Título del ejercicio
 
-Di qué recibe la función, qué devuelve y de qué forma. `x` es `[..., d]`; devuelve el doble de cada número.
+Di qué recibe la función, qué devuelve y de qué forma. `x` es `[..., d]`; devuelve el doble de
+cada número.
 
 <details><summary>Pista</summary>
 
@@ -60,7 +61,8 @@ TOPIC = """---
 titulo: {title}
 ---
 
-{{Ejercicios}} y {{puntos}}. Escribe tu respuesta donde se indica y ejecuta la celda de comprobación que va debajo.
+{{Ejercicios}} y {{puntos}}. Escribe tu respuesta donde se indica y ejecuta la celda de
+comprobación que va debajo.
 
 ```{{code-cell}} ipython3
 import torch

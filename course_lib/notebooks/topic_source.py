@@ -27,6 +27,7 @@ los dos cuadernos y `course_lib/judging/exercises/TEMA.json`, que es lo que `che
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
 import symtable
@@ -344,7 +345,7 @@ def _stored(made: ExerciseSource, mistake: Mistake) -> dict[str, Any]:
     if mistake.body is not None:
         return stored | {"code": _whole(made, mistake.body)}
     edits = sorted(find_edit(made, old, new) for old, new in mistake.edits)
-    for one, other in zip(edits, edits[1:], strict=False):
+    for one, other in itertools.pairwise(edits):
         if other[0] < one[1]:
             raise ValueError("dos cambios de este error tocan el mismo trozo.")
     _require_python(replaced(made.code, edits))

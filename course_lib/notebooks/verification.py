@@ -132,7 +132,7 @@ class _Exercise:
             told = "una lista vacía" if isinstance(cases, list) and not cases else f"«{got}»"
             self.fault(
                 line,
-                f"`cases(rng)` da una lista de tuplas, una por caso, con sus entradas; llegó {told}."
+                f"`cases(rng)` da una lista de tuplas, una por caso; llegó {told}."
                 " Una tupla de un elemento se escribe `(x,)`.",
             )
             return False

@@ -1,8 +1,9 @@
 """Soluciones correctas escritas de otra manera: las de cada ejercicio, y unas generales.
 
-Están en «## Otras maneras». En un tema de un solo archivo, en `alternatives/TEMA.py`: una función (o un dato) llamada `ejercicio__estilo` es una solución de
-`tema.ejercicio`. A las funciones se les agregan las maneras que sirven a todas: calcular en
-float64, con entradas que no son contiguas y, si hay GPU, responder desde ella.
+Están en «## Otras maneras». En un tema de un solo archivo, en `alternatives/TEMA.py`: una función
+(o un dato) llamada `ejercicio__estilo` es una solución de `tema.ejercicio`. A las funciones se les
+agregan las maneras que sirven a todas: calcular en float64, con entradas que no son contiguas y, si
+hay GPU, responder desde ella.
 """
 
 import functools

@@ -145,7 +145,7 @@ MISTAKES = {
     ),
     "nombre repetido": (
         "- `2 * x` → `x**2`\n  elevas",
-        "- **half** `2 * x` → `x * x * x`\n  elevas al cubo.\n- **half** `2 * x` → `x**2`\n  elevas",
+        "- **half** `2 * x` → `x**3`\n  elevas al cubo.\n- **half** `2 * x` → `x**2`\n  elevas",
         "el mismo nombre",
     ),
     "no con nadie": (SQUARE, SQUARE + "  no con: nadie\n\n", "no hay un error con ese nombre"),
