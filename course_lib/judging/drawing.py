@@ -18,8 +18,8 @@ def normal(rng: torch.Generator, *shape: int, dtype: torch.dtype = torch.float32
 def uniform(
     rng: torch.Generator,
     *shape: int,
-    low: float = 0.0,
-    high: float = 1.0,
+    low: float | int = 0.0,
+    high: float | int = 1.0,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
     """Sortea números repartidos por igual entre `low` y `high`."""
@@ -51,7 +51,7 @@ def shuffled(rng: torch.Generator, options: Sequence[Any]) -> list[Any]:
     return [options[i] for i in permutation(rng, len(options)).tolist()]
 
 
-def mask(rng: torch.Generator, *shape: int, visible: float = 0.6) -> Tensor:
+def mask(rng: torch.Generator, *shape: int, visible: float | int = 0.6) -> Tensor:
     """Sortea una máscara, True donde se ve; cada fila ve al menos una posición."""
     seen = torch.rand(*shape, generator=rng) < visible
     always = torch.randint(0, shape[-1], (*shape[:-1], 1), generator=rng)
