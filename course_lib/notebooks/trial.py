@@ -194,7 +194,7 @@ def _ready_made() -> Iterator[tuple[str, Any]]:
         folders = getattr(module, "__path__", None)
         names = [f"{package}.{m.name}" for m in pkgutil.iter_modules(folders or [])] or [package]
         for name in names:
-            for attribute, value in vars(importlib.import_module(name)).items():
+            for attribute, value in list(vars(importlib.import_module(name)).items()):
                 if attribute[0] != "_" and inspect.isroutine(value):
                     own = getattr(value, "__module__", None) or name
                     if own.startswith(("torch", name)):
