@@ -33,7 +33,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from course_lib.files import write_atomically
 from course_lib.judging.check import find_exercise, topic_exercises
-from course_lib.notebooks.fingerprint import library_fingerprint
+from course_lib.notebooks.fingerprint import EXERCISES, library_fingerprint
 from course_lib.notebooks.generation import topics_in
 from tests.checks.correct import alternatives, in_general
 from tests.checks.judging import (
@@ -91,11 +91,10 @@ def _each(names: list[str], processes: int) -> Iterator[tuple[str, dict[str, Any
 
 def fingerprint(topic: str) -> str:
     """Resume todo aquello de lo que dependen los números de un tema."""
-    modules = [f"course_lib.checks.{topic}", "course_lib.judging.check"]
-    files = [ROOT / "solutions" / f"{topic}.md", Path(__file__)]
-    files += [
-        ROOT / "tests" / "checks" / f"{name}.py" for name in ("judging", "mutants", "correct")
-    ]
+    modules = [f"course_lib.checks.{topic}", f"{EXERCISES}.{topic}", "course_lib.judging.check"]
+    files = [*(ROOT / "solutions").glob(f"{topic}/*.md"), ROOT / "solutions" / f"{topic}.ipynb"]
+    files = [*sorted(files), Path(__file__), ROOT / "course_lib" / "notebooks" / "mutants.py"]
+    files += [ROOT / "tests" / "checks" / f"{name}.py" for name in ("judging", "correct")]
     texts = [library_fingerprint(modules, ROOT), *(file.read_text("utf-8") for file in files)]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 

@@ -23,6 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from course_lib.cli_authoring import new, try_
 from course_lib.terminal import SpanishCommand, SpanishGroup, apply_spanish_panels, print_error
 
 apply_spanish_panels()
@@ -58,7 +59,7 @@ def regenerate(
         bool, typer.Option("--force", help="Genera también los temas que no cambiaron.")
     ] = False,
 ) -> None:
-    """Genera los cuadernos de ejercicios y soluciones desde solutions/TEMA.md."""
+    """Genera los cuadernos de ejercicios y soluciones desde solutions/TEMA."""
     from course_lib.notebooks import generation as notebooks
 
     root = _project_root()
@@ -114,6 +115,10 @@ def _project_root() -> Path:
     raise typer.BadParameter(
         "Esta carpeta no está dentro del proyecto del curso; entra en la que tiene solutions/."
     )
+
+
+app.command(cls=SpanishCommand)(new)
+app.command("try", cls=SpanishCommand)(try_)
 
 
 @app.command(cls=SpanishCommand)

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from course_lib.judging.compiled import compiled_topic
 from course_lib.judging.exercise import NAME_PATTERN, Exercise
 from course_lib.judging.judge import (
     judge,
@@ -102,7 +103,7 @@ def recognise_two(exercise: Exercise, student: Any, verdict: Verdict, *, seed: i
 
 
 def find_exercise(name: str) -> Exercise:
-    """Busca un ejercicio por su nombre en `course_lib.checks`."""
+    """Busca un ejercicio por su nombre."""
     known = topic_exercises(name.partition(".")[0]) if NAME_PATTERN.fullmatch(name) else ()
     for exercise in known:
         if exercise.name == name:
@@ -116,6 +117,9 @@ def find_exercise(name: str) -> Exercise:
 
 def topic_exercises(topic: str) -> tuple[Exercise, ...]:
     """Da los ejercicios de un tema; ninguno, si el tema no existe."""
+    compiled = compiled_topic(topic)
+    if compiled is not None:
+        return compiled
     package = importlib.import_module("course_lib.checks")
     if topic not in {module.name for module in pkgutil.iter_modules(package.__path__)}:
         return ()

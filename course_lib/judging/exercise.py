@@ -49,6 +49,10 @@ class Misconception:
     hint: str
     raises: type[Exception] | None = None
 
+    def together(self, other: Misconception) -> Callable | None:
+        """Da la respuesta que comete los dos errores; None si no se pueden cometer a la vez."""
+        return _together(self.implementation, other.implementation)
+
 
 Pair = tuple[Misconception, Misconception, Callable]
 """Dos errores frecuentes, y una implementación que comete los dos."""
@@ -219,7 +223,7 @@ class Exercise:
         """
         declared = [made_by for m in self.misconceptions if (made_by := _made_by(m.implementation))]
         both = itertools.combinations(self.misconceptions, 2)
-        made = ((a, b, _together(a.implementation, b.implementation)) for a, b in both)
+        made = ((a, b, a.together(b)) for a, b in both)
         return tuple(each for each in made if each[2] and _made_by(each[2]) not in declared)
 
     @property

@@ -6,7 +6,6 @@ calcula aquí, con la referencia del ejercicio, y no sale de aquí.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -127,7 +126,7 @@ def _failed(exercise: Exercise, fault: Fault, match: Misconception | None = None
     status = "error" if fault.property == "runs" and match is None else "wrong"
     message, names = fault.text, ()
     if match is not None:
-        message, names = _hint_or_two(exercise, match, fault.property), (match.name,)
+        message, names = match.hint, (match.name,)
     seen = {"hinted": match is not None, "property": fault.property, "inputs": fault.inputs}
     return Verdict(exercise.name, status, 0, exercise.points, message, names, **seen)
 
@@ -386,24 +385,6 @@ def with_both(exercise: Exercise, verdict: Verdict, pairs: Sequence[Pair]) -> Ve
     message = f"tu resultado es el que dan dos errores a la vez. {told}"
     names = tuple(m.name for m in sure)
     return replace(verdict, status="wrong", message=message, misconceptions=names, hinted=True)
-
-
-def _hint_or_two(exercise: Exercise, match: Misconception, property: str) -> str:
-    """Da la pista de un error y, si otros dos a la vez dan lo mismo, también las de ellos."""
-    told = _each_pair(() if property == "inputs" else _pairs_like(exercise, match, property))
-    if not told:
-        return match.hint
-    return (
-        f"tu resultado es el que da este error: {_sentence(match.hint)} También lo dan otros dos "
-        f"a la vez. {told}"
-    )
-
-
-@functools.cache
-def _pairs_like(exercise: Exercise, single: Misconception, property: str) -> list[Pair]:
-    """Da las parejas que dan lo mismo que un error en el que no están; no depende de nadie."""
-    others = [pair for pair in exercise.pairs if single not in pair]
-    return pairs_like(exercise, others, single.implementation, property, seed=0)
 
 
 def _each_pair(pairs: Sequence[Pair]) -> str:

@@ -33,7 +33,14 @@ class CellFailedError(Exception):
         self.reason = reason
 
 
-def execute(notebook: Any, folder: Path, *, timeout: int = 300, reproducible: bool = True) -> None:
+def execute(
+    notebook: Any,
+    folder: Path,
+    *,
+    timeout: int = 300,
+    reproducible: bool = True,
+    exercises: Path | None = None,
+) -> None:
     """Ejecuta todas las celdas en un núcleo nuevo; las salidas quedan en el cuaderno.
 
     Argumentos:
@@ -41,11 +48,13 @@ def execute(notebook: Any, folder: Path, *, timeout: int = 300, reproducible: bo
         folder: carpeta de trabajo del núcleo.
         timeout: segundos que puede tardar una celda.
         reproducible: un hilo, azar de textos fijo y sin la configuración personal de IPython.
+        exercises: la carpeta de los ejercicios que se comprueban, si aún no están en su sitio.
 
     Errores:
         CellFailedError: una celda se detuvo, tardó demasiado o terminó con el núcleo.
     """
-    _run(notebook, folder, timeout, reproducible=reproducible, allow_errors=False)
+    made = str(exercises or "")
+    _run(notebook, folder, timeout, reproducible=reproducible, allow_errors=False, made=made)
 
 
 def execute_whole(notebook: Any, folder: Path, *, timeout: int) -> None:
@@ -61,7 +70,13 @@ def execute_whole(notebook: Any, folder: Path, *, timeout: int) -> None:
 
 
 def _run(
-    notebook: Any, folder: Path, timeout: int, *, reproducible: bool, allow_errors: bool
+    notebook: Any,
+    folder: Path,
+    timeout: int,
+    *,
+    reproducible: bool,
+    allow_errors: bool,
+    made: str = "",
 ) -> None:
     current = {"index": 0}
     client = NotebookClient(
@@ -78,7 +93,7 @@ def _run(
     )
     limit = 20 * timeout if allow_errors else None
     with tempfile.TemporaryDirectory(prefix="course-", ignore_cleanup_errors=True) as profile:
-        environment = _reproducible_environment(profile) if reproducible else dict(os.environ)
+        environment = _reproducible_environment(profile, made) if reproducible else dict(os.environ)
         try:
             run_sync(_execute_within)(client, environment, limit)
         except CellExecutionError as error:
@@ -96,9 +111,9 @@ async def _execute_within(client: NotebookClient, env: dict[str, str], limit: in
     await asyncio.wait_for(client.async_execute(env=env), limit)
 
 
-def _reproducible_environment(profile: str) -> dict[str, str]:
+def _reproducible_environment(profile: str, made: str) -> dict[str, str]:
     fixed = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "IPYTHONDIR": profile}
-    fixed |= {"COURSE_REGENERATING": "1"}  # los nombres de las respuestas son los de aquí
+    fixed |= {"COURSE_REGENERATING": made}  # los nombres de las respuestas son los de aquí
     return {**os.environ, **fixed}
 
 

@@ -26,6 +26,8 @@ from course_lib._extras import extra
 from course_lib._lazy import homes
 
 PACKAGE = "course_lib"
+EXERCISES = f"{PACKAGE}.judging.exercises"
+"""Los ejercicios preparados de un tema cuentan como un módulo: `exercises.TEMA`, de TEMA.json."""
 LOCK_FILE = "requirements.txt"
 
 
@@ -112,7 +114,8 @@ def _imports(tree: ast.Module) -> set[str]:
             parts = {offered.get(a.name, f"{node.module}.{a.name}") for a in node.names}
             names |= {node.module, *(name for part in parts for name in _loaded(part))}
         elif is_check(node):
-            names.add(f"{PACKAGE}.checks.{node.args[0].value.partition('.')[0]}")
+            topic = node.args[0].value.partition(".")[0]
+            names |= {f"{PACKAGE}.checks.{topic}", f"{EXERCISES}.{topic}"}
     return names
 
 
@@ -141,7 +144,10 @@ def reachable_modules(modules: Iterable[str]) -> list[str]:
     waiting = {name for module in modules for name in (module, *_packages_of(module))}
     while waiting:
         name = waiting.pop()
-        if name in graph.modules and name not in found:
+        if name not in found and (data := _compiled_file(name)):
+            found.add(name)
+            waiting |= _mentioned(data.read_text(encoding="utf-8"))
+        elif name in graph.modules and name not in found:
             found.add(name)
             imported = graph.find_modules_directly_imported_by(name)
             waiting |= {p for module in imported for p in (module, *_packages_of(module))}
@@ -170,10 +176,20 @@ def module_files(modules: Iterable[str]) -> list[Path]:
     """Da los archivos de unos módulos, y los de datos que están en sus mismas carpetas."""
     files: set[Path] = set()
     for module in modules:
+        if data := _compiled_file(module):
+            files.add(data)
+            continue
         base = _package_folder().joinpath(*module.split(".")[1:])
         file = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
         files |= {file} | {p for p in file.parent.iterdir() if _is_data(p)}
     return sorted(files)
+
+
+def _compiled_file(module: str) -> Path | None:
+    """El archivo de los ejercicios preparados de un tema, si el nombre es de uno."""
+    folder, _, topic = module.rpartition(".")
+    path = _package_folder() / "judging" / "exercises" / f"{topic}.json"
+    return path if folder == EXERCISES and path.is_file() else None
 
 
 def _is_data(path: Path) -> bool:

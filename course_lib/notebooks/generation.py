@@ -1,4 +1,4 @@
-"""Genera, de `solutions/TEMA.md`, los cuadernos de soluciones y de ejercicios.
+"""Genera, de `solutions/TEMA/` (o `solutions/TEMA.md`), los cuadernos y los ejercicios.
 
 Los dos se arman (`notebook_source`), se ejecutan y se preparan por completo antes de escribir el
 primero; cada uno se escribe de una vez. Un corte en cualquier momento deja, de cada cuaderno, el
@@ -33,6 +33,13 @@ from course_lib.notebooks.source import (
     tags,
     validate_names,
 )
+from course_lib.notebooks.topic_source import (
+    TopicSource,
+    compiled_drift,
+    compiled_name,
+    compiled_path,
+)
+from course_lib.notebooks.verification import verified
 
 with extra("author"):
     import nbformat
@@ -57,7 +64,13 @@ _MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 # Ejecutar y normalizar
 
 
-def prepare(source: Source, kind: str, names: list[str], stamp: dict[str, str]) -> bytes:
+def prepare(
+    source: Source,
+    kind: str,
+    names: list[str],
+    stamp: dict[str, str],
+    exercises: Path | None = None,
+) -> bytes:
     """Ejecuta un cuaderno y da los bytes que se escribirán.
 
     Errores:
@@ -66,7 +79,7 @@ def prepare(source: Source, kind: str, names: list[str], stamp: dict[str, str]) 
     """
     notebook, origins = build(source, kind)
     try:
-        execute(notebook, source.root)
+        execute(notebook, source.root, exercises=exercises)
     except CellFailedError as failure:
         raise NotebookError(_failure_text(source, kind, origins[failure.index], failure)) from None
     _validate_verdicts(source, kind, notebook, names)
@@ -149,7 +162,8 @@ def dump(notebook: Any) -> bytes:
 
 def topics_in(root: Path) -> list[str]:
     """Da los temas que tienen fuente, en orden alfabético."""
-    return sorted(path.stem for path in (root / "solutions").glob("*.md"))
+    found = [path.stem for path in (root / "solutions").glob("*.md")]
+    return sorted({*found, *(path.parent.name for path in (root / "solutions").glob("*/*.md"))})
 
 
 def orphans(root: Path) -> list[str]:
@@ -165,12 +179,16 @@ def drift(topic: str, root: Path) -> list[str]:
     Errores:
         NotebookError: la fuente no existe o no se puede leer.
     """
-    stamp = _stamp(Source.read(topic, root))
-    return [
+    source = Source.read(topic, root)
+    stamp = _stamp(source)
+    reasons = [
         f"{kind}/{topic}.ipynb: {reason}"
         for kind in KINDS
         if (reason := _notebook_drift(_path(root, kind, topic), stamp))
     ]
+    if isinstance(source, TopicSource) and (reason := compiled_drift(source)):
+        reasons.append(reason)
+    return reasons
 
 
 def _path(root: Path, kind: str, topic: str) -> Path:
@@ -180,6 +198,8 @@ def _path(root: Path, kind: str, topic: str) -> Path:
 def _stamp(source: Source) -> dict[str, str]:
     """Resume de qué se genera: el texto entero de la fuente y la biblioteca que alcanza."""
     modules = imported_modules(cell.source for cell in code_cells(source.notebook))
+    if isinstance(source, TopicSource):
+        modules = (modules - {compiled_name(source.topic)}) | source.modules()
     text = source.text.replace("\r\n", "\n").encode("utf-8")
     return {
         "source": hashlib.sha256(text).hexdigest(),
@@ -200,7 +220,7 @@ def _notebook_drift(path: Path, stamp: dict[str, str]) -> str | None:
     if not intact:
         return "fue modificado a mano"
     if stored.get("source") != stamp["source"]:
-        return f"la fuente solutions/{path.stem}.md cambió después"
+        return f"la fuente de «{path.stem}», en solutions/, cambió después"
     if stored.get("library") != stamp["library"]:
         return "cambió un módulo de course_lib que usa, o requirements.txt"
     return None
@@ -278,11 +298,15 @@ def _topic_result(
         reasons = tuple(drift(topic, root))
         if check or not (reasons or force):
             return TopicResult(topic, "drifted" if reasons else "unchanged", reasons)
-        contents = _prepare_both(Source.read(topic, root), kernels)
+        source = Source.read(topic, root)
+        contents = _prepare_both(source, kernels)
         for kind, content in contents.items():
             write_atomically(_path(root, kind, topic), content)
+        if isinstance(source, TopicSource):
+            write_atomically(compiled_path(root, topic), source.compiled)
     except NotebookError as error:
-        return TopicResult(topic, "failed", (str(error),), time.perf_counter() - start)
+        reasons = tuple(map(str, getattr(error, "faults", (error,))))
+        return TopicResult(topic, "failed", reasons, time.perf_counter() - start)
     return TopicResult(topic, "written", reasons, time.perf_counter() - start)
 
 
@@ -290,9 +314,22 @@ def _prepare_both(source: Source, kernels: ThreadPoolExecutor) -> dict[str, byte
     for kind in KINDS:
         build(source, kind)  # los errores de la fuente se ven antes de arrancar un núcleo
     names = checked_names(source)
-    validate_names(source, names)
     stamp = _stamp(source)
+    if isinstance(source, TopicSource):
+        with verified(source) as folder:
+            return _prepared(source, names, stamp, kernels, folder)
+    validate_names(source, names)
+    return _prepared(source, names, stamp, kernels)
+
+
+def _prepared(
+    source: Source,
+    names: list[str],
+    stamp: dict[str, str],
+    kernels: ThreadPoolExecutor,
+    exercises: Path | None = None,
+) -> dict[str, bytes]:
     waiting: dict[str, Future] = {
-        kind: kernels.submit(prepare, source, kind, names, stamp) for kind in KINDS
+        kind: kernels.submit(prepare, source, kind, names, stamp, exercises) for kind in KINDS
     }
     return {kind: future.result() for kind, future in waiting.items()}

@@ -28,7 +28,7 @@ SOLUTION_ONLY = "solution-only"
 
 _TITLES = {"solutions": "Soluciones", "exercises": "Ejercicios"}
 _MARKER = re.compile(r"^(\s*)### (BEGIN|END) SOLUTION\s*$")
-_MARKER_LIKE = re.compile(r"^\s*#+\s*(BEGIN|END)\s+SOLUTION", re.IGNORECASE)
+_MARKER_LIKE = re.compile(r"^\s*#+\s*(BEGIN|END)\s+SOL", re.IGNORECASE)
 _STUB = re.compile(r"^\s*# STUB: ?(.*)$")
 
 
@@ -47,6 +47,11 @@ class Source:
 
     @classmethod
     def read(cls, topic: str, root: Path) -> Source:
+        """Lee la fuente: la carpeta `solutions/TEMA/` si la hay; si no, `solutions/TEMA.md`."""
+        from course_lib.notebooks.topic_source import TopicSource, is_topic
+
+        if is_topic(root, topic):
+            return TopicSource.read(topic, root)
         path = root / "solutions" / f"{topic}.md"
         try:
             text = path.read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from course_lib.judging import judge as judging
 from course_lib.judging.check import check_exercise
 from course_lib.judging.exercise import Exercise
 from course_lib.judging.verdict import Verdict
-from tests.checks.mutants import Change, changes_of, describe, mutant, pairs_of, some
+from course_lib.notebooks.mutants import Change, changes_of, describe, mutant, pairs_of, some
 from tests.checks.solutions import Solution
 
 SECONDS = 10

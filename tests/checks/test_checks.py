@@ -1,30 +1,31 @@
-"""Lo que se promete de todo ejercicio, de todos los temas que hay en `course_lib/checks`.
+"""Lo que se promete de todo ejercicio, de todos los temas.
 
 `python -m pytest tests/checks -rP -k caught` muestra, por ejercicio, los errores frecuentes
 reconocidos de los que se probaron.
 """
 
-import importlib
-import pkgutil
 import re
 from collections import Counter
 
 import pytest
 import torch
 
-import course_lib.checks
 from course_lib.judging import STUB_MESSAGE
-from course_lib.judging.check import NOTEBOOK_SEED, check_exercise, find_exercise
+from course_lib.judging.check import (
+    NOTEBOOK_SEED,
+    check_exercise,
+    find_exercise,
+    topic_exercises,
+)
 from course_lib.judging.plain_data import is_plain, plain, tensors_in
 from course_lib.judging.running import draw_cases, run_cases
+from course_lib.notebooks.generation import topics_in
 from tests.checks.judging import diagnose, diagnose_pairs, each_runs_once
+from tests.checks.solutions import ROOT
 
 SEEDS = (*range(9), NOTEBOOK_SEED)
-TOPICS = sorted(module.name for module in pkgutil.iter_modules(course_lib.checks.__path__))
-EXERCISES = {
-    topic: tuple(importlib.import_module(f"course_lib.checks.{topic}").EXERCISES)
-    for topic in TOPICS
-}
+TOPICS = topics_in(ROOT)
+EXERCISES = {topic: topic_exercises(topic) for topic in TOPICS}
 ALL = [exercise for exercises in EXERCISES.values() for exercise in exercises]
 
 pytestmark = pytest.mark.usefixtures("as_user")

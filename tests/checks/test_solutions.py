@@ -7,9 +7,9 @@ import pytest
 
 from course_lib.judging.check import find_exercise
 from course_lib.notebooks.generation import topics_in
+from course_lib.notebooks.mutants import changes_of, describe
 from course_lib.notebooks.source import Source, checked_names
 from tests.checks.judging import each_runs_once, failures, mutations, pair_mutants
-from tests.checks.mutants import changes_of, describe
 from tests.checks.solutions import ROOT, read_solutions
 
 # Mutantes que hacen lo mismo que la solución, por ejercicio: «original → cambiado», y por qué.

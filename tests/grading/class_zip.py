@@ -18,13 +18,17 @@ import functools
 import io
 import json
 import random
+import re
 import unicodedata
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from course_lib.grading.submission import topic_sheet
+from course_lib.judging.check import topic_exercises
+from course_lib.judging.exercise import Misconception
 from course_lib.notebooks.fingerprint import parse_cell
+from course_lib.notebooks.topic_source import TopicSource, is_topic
 
 ROOT = Path(__file__).parents[2]
 PREFIX = "{name}_{number}_assignsubmission_file"
@@ -147,6 +151,13 @@ def _answer(topic: str, exercise: str, name: str, answer: str) -> str:
 @functools.cache
 def right_answers(topic: str) -> dict[str, str]:
     """Da, por ejercicio, el código de una respuesta correcta que no es la del curso."""
+    if is_topic(ROOT, topic):
+        made = {f"{topic}.{each.name}": each for each in TopicSource.read(topic, ROOT).exercises}
+        return {
+            name: _renamed(each.whole(each.alternatives[0][0]), each.answer)
+            for name, each in made.items()
+            if each.alternatives
+        }
     path = ROOT / "tests" / "checks" / "alternatives" / f"{topic}.py"
     module = _Module(ast.parse(path.read_text(encoding="utf-8")))
     found: dict[str, str] = {}
@@ -164,6 +175,12 @@ def right_answers(topic: str) -> dict[str, str]:
 @functools.cache
 def misconceptions(topic: str) -> dict[str, dict[str, str]]:
     """Da, por ejercicio, el código de los errores frecuentes que no usan la biblioteca."""
+    if is_topic(ROOT, topic):
+        made = TopicSource.read(topic, ROOT).exercises
+        return {
+            e.name: {m.name: _renamed(_wrong(m), each.answer) for m in e.misconceptions}
+            for e, each in zip(topic_exercises(topic), made, strict=True)
+        }
     source = (ROOT / "course_lib" / "checks" / f"{topic}.py").read_text(encoding="utf-8")
     module = _Module(ast.parse(source))
     found: dict[str, dict[str, str]] = {}
@@ -175,6 +192,17 @@ def misconceptions(topic: str) -> dict[str, dict[str, str]]:
             codes = {i.args[0].value: module.code(i.args[1]) for i in items if _is_plain(i)}
             found[words["name"].value] = {name: code for name, code in codes.items() if code}
     return found
+
+
+def _wrong(mistake: Misconception) -> str:
+    """El código de quien comete un error frecuente."""
+    value = mistake.implementation
+    return mistake.code if callable(value) else f"__answer__ = {value!r}"
+
+
+def _renamed(code: str, name: str) -> str:
+    """El código, con otro nombre en el lugar de la respuesta."""
+    return re.sub(rf"\b{name}\b", "__answer__", code)
 
 
 def _calls(node: ast.AST, name: str) -> bool:

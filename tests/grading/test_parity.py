@@ -1,6 +1,5 @@
 """El cuaderno, `course check` y `course grade` dan el mismo veredicto con las mismas entradas."""
 
-import importlib
 import json
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ from course_lib.grading.submission import (
     read_submission,
     topic_sheet,
 )
-from course_lib.judging.check import NOTEBOOK_SEED, check_exercise
+from course_lib.judging.check import NOTEBOOK_SEED, check_exercise, topic_exercises
 from course_lib.judging.credit import earned_parts
 from course_lib.judging.running import draw_cases, run_cases
 from tests.grading.sandbox.hostile.cases import notebook
@@ -32,7 +31,7 @@ def grader(sandbox_here):
 
 
 def exercises_of(topic):
-    return importlib.import_module(f"course_lib.checks.{topic}").EXERCISES
+    return topic_exercises(topic)
 
 
 # Un cuaderno con de todo: aciertos, errores, códigos que se detienen y respuestas sin escribir

@@ -1,19 +1,18 @@
 """Los puntos por partes: qué se gana, con qué texto, y por qué nada vacío gana algo."""
 
-import importlib
 import itertools
-import pkgutil
 from dataclasses import replace
 
 import pytest
 import torch
 
-import course_lib.checks
-from course_lib.judging.check import check_exercise
+from course_lib.judging.check import check_exercise, topic_exercises
 from course_lib.judging.credit import earned_parts
 from course_lib.judging.exercise import Exercise, Misconception, Part
 from course_lib.judging.plain_data import plain, tensors_in
 from course_lib.judging.running import Outcome, draw_cases, run_cases
+from course_lib.notebooks.generation import topics_in
+from tests.checks.solutions import ROOT
 
 
 def scaled(x, mask):
@@ -204,12 +203,8 @@ def test_a_part_without_cases_is_refused():
 
 # Los ejercicios del curso
 
-TOPICS = [module.name for module in pkgutil.iter_modules(course_lib.checks.__path__)]
 PARTED = [
-    exercise
-    for topic in TOPICS
-    for exercise in importlib.import_module(f"course_lib.checks.{topic}").EXERCISES
-    if exercise.partial
+    exercise for topic in topics_in(ROOT) for exercise in topic_exercises(topic) if exercise.partial
 ]
 every_parted = pytest.mark.parametrize("exercise", PARTED, ids=lambda exercise: exercise.name)
 

@@ -176,7 +176,7 @@ def test_what_decides_a_result_is_in_its_digest(out, monkeypatch, quick, threads
 def test_the_version_of_a_topic_depends_on_its_checks_alone(monkeypatch):
     read = task_module.library_fingerprint
     before = {topic: course_version(topic) for topic in ("attention", "key_value_store", None)}
-    changed = "course_lib.checks.attention"
+    changed = "course_lib.judging.exercises.attention"
 
     def fingerprint(modules, near):
         return read(modules, near) + ("!" if changed in modules else "")

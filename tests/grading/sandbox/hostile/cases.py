@@ -219,10 +219,10 @@ def soft_argmax(scores, beta):
 """,
     ),
     instead_of_soft(
-        "la referencia, importada de checks",
+        "la referencia, de los ejercicios preparados",
         """
-from course_lib.checks.attention import SOFT_ARGMAX
-soft_argmax = SOFT_ARGMAX.reference
+from course_lib.judging.compiled import compiled_topic
+soft_argmax = compiled_topic("attention")[0].reference
 """,
         "no se puede usar al calificar",
     ),
@@ -408,9 +408,10 @@ import os
 found = False
 for folder, folders, files in os.walk("/"):
     if folder == "/": folders.remove("proc")
-    found = found or "checks" in folders and "attention.py" in os.listdir(folder + "/checks")
+    found = found or "checks" in folders and "bert.py" in os.listdir(folder + "/checks")
     found = found or {"exercises", "solutions"} <= set(folders)
-    found = found or folder.endswith("/solutions") and "attention.md" in files
+    found = found or folder.endswith("/solutions") and "attention.ipynb" in files
+    found = found or folder.endswith("/exercises") and "attention.json" in files
 """,
     ),
     looks_for(

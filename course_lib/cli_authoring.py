@@ -1,0 +1,114 @@
+"""Los verbos de quien escribe ejercicios: `course new` y `course try`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from course_lib.terminal import print_error
+
+_Name = Annotated[str, typer.Argument(metavar="TEMA.NOMBRE", help="El ejercicio.")]
+
+
+def new(name: _Name) -> None:
+    """Crea el borrador de un ejercicio, que ya se regenera, en solutions/TEMA/NOMBRE.md."""
+    from course_lib.notebooks.first_draft import DraftError, write_draft
+
+    topic, exercise = _parts(name)
+    try:
+        path = write_draft(topic, exercise, _root())
+    except DraftError as error:
+        print_error(str(error))
+        raise typer.Exit(1) from None
+    told = path.relative_to(_root()).as_posix()
+    Console().print(
+        f"✅ {told}: escríbelo, y míralo con «course try {name} --watch»", highlight=False
+    )
+
+
+def try_(
+    name: _Name,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Repite la tabla cada vez que se guarda el archivo.")
+    ] = False,
+) -> None:
+    """Prueba un ejercicio: qué veredicto recibe cada error, y qué se escapa."""
+    topic, exercise = _parts(name)
+    root = _root()
+    path = root / "solutions" / topic / f"{exercise}.md"
+    if not path.is_file():
+        print_error(f"No existe solutions/{topic}/{exercise}.md; créalo con «course new {name}».")
+        raise typer.Exit(2)
+    if watch:
+        _watch(name, path.parent)
+        return
+    if not _show(topic, exercise, root):
+        raise typer.Exit(1)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    import re
+
+    if not re.fullmatch(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*", name):
+        raise typer.BadParameter(f"El nombre es «tema.nombre», en minúsculas; llegó «{name}».")
+    topic, _, exercise = name.partition(".")
+    return topic, exercise
+
+
+def _root() -> Path:
+    from course_lib.cli import _project_root
+
+    return _project_root()
+
+
+def _watch(name: str, folder: Path) -> None:
+    """Repite la tabla, cada vez en un proceso nuevo, cuando cambia algo de la carpeta."""
+    seen = None
+    try:
+        while True:
+            now = sorted((p.name, p.stat().st_mtime_ns) for p in folder.glob("*.md"))
+            if now != seen:
+                seen = now
+                Console().clear()
+                subprocess.run([sys.executable, "-m", "course_lib.cli", "try", name], check=False)
+            time.sleep(0.3)
+    except KeyboardInterrupt:
+        return
+
+
+def _show(topic: str, name: str, root: Path) -> bool:
+    """Escribe la tabla; dice si todo está bien."""
+    import torch
+
+    from course_lib.notebooks.topic_source import FaultsError, TopicSource
+    from course_lib.notebooks.trial import read_trial
+    from course_lib.notebooks.verification import verify_one
+
+    torch.set_num_threads(1)
+    console, start = Console(), time.perf_counter()
+    try:
+        faults = verify_one(TopicSource.read(topic, root), name)
+    except FaultsError as error:
+        faults = error.faults
+    for fault in faults:
+        print_error(str(fault))
+    if faults:
+        return False
+    with Console(stderr=True).status("Probando…"):
+        rows = read_trial(topic, name, root).run()
+    table = Table("", "Qué", "Cuál", "Qué pasa", title=Text(f"{topic}.{name}"))
+    for row in rows:
+        style = "green" if row.is_good else "bold red"
+        mark = "✅" if row.is_good else "❌"
+        table.add_row(mark, row.kind, Text(row.name), Text(row.told, style=style))
+    console.print(table)
+    console.print(f"{time.perf_counter() - start:.1f} s", highlight=False)
+    return all(row.is_good for row in rows)

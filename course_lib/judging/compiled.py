@@ -1,0 +1,167 @@
+"""Los ejercicios que `course regenerate` preparó: se leen de `exercises/TEMA.json`.
+
+Cada uno guarda código: el de la solución, que es la referencia; el que sortea sus casos; y, por
+cada error frecuente, qué trozos de la solución cambian. El de un error no se ejecuta hasta que
+hace falta comparar una respuesta con él.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import json
+import math
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from course_lib.judging.drawing import VOCABULARY
+from course_lib.judging.exercise import Exercise, Misconception, Part, direct_call, no_inputs
+
+FOLDER = Path(__file__).parent / "exercises"
+PREPARED = "COURSE_REGENERATING"
+"""Variable con la carpeta de los que se están generando, que todavía no están en `FOLDER`."""
+
+Edit = Sequence
+"""Un cambio de un texto: desde dónde, hasta dónde, y lo que va en su lugar."""
+
+
+def compiled_topic(topic: str) -> tuple[Exercise, ...] | None:
+    """Da los ejercicios preparados de un tema; None si no hay."""
+    if not topic.isidentifier():
+        return None
+    for folder in (os.environ.get(PREPARED), FOLDER):
+        path = Path(folder or FOLDER, f"{topic}.json")
+        if path.is_file():
+            return _read(path, path.stat().st_mtime_ns)
+    return None
+
+
+@functools.lru_cache(maxsize=64)
+def _read(path: Path, modified: int) -> tuple[Exercise, ...]:
+    return make_exercises(path.read_bytes())
+
+
+def make_exercises(content: bytes) -> tuple[Exercise, ...]:
+    """Construye los ejercicios de lo que guarda un archivo."""
+    return tuple(map(make_exercise, json.loads(content)["exercises"]))
+
+
+def make_exercise(stored: dict[str, Any]) -> Exercise:
+    """Construye un ejercicio; los nombres de sus campos son los de `Exercise`."""
+    answer = Answer(stored)
+    given = answer.given
+    mistakes = [Edited(answer, mistake) for mistake in stored["mistakes"]]
+    parts = [
+        Part(**{**part, "cases": given[part["cases"]] if "cases" in part else None})
+        for part in stored.get("partial", ())
+    ]
+    return Exercise(
+        name=stored["name"],
+        points=stored["points"],
+        reference=answer.run(answer.code),
+        cases=given.get("cases", no_inputs),
+        misconceptions=mistakes,
+        call=given.get("call", direct_call),
+        answers=tuple(stored.get("answers", ())),
+        partial=parts,
+        **stored.get("options", {}),
+    )
+
+
+class Answer:
+    """El código de una respuesta, y cómo se ejecuta con unos cambios.
+
+    Atributos:
+        code: la celda de la solución.
+        given: lo que usa sin definirlo: lo que el cuaderno le da, y lo que define el bloque de
+            casos.
+    """
+
+    def __init__(self, stored: dict[str, Any]) -> None:
+        self.code = stored["code"]
+        self._name = stored["answer"]
+        # Como es de la biblioteca, un error suyo no se toma por una línea del estudiante.
+        self._file = str(FOLDER / f"{stored['name']}.py")
+        self.given = {"math": math, "torch": torch, "F": torch.nn.functional, **VOCABULARY}
+        for code in (stored.get("cases", ""), stored.get("context", "")):
+            exec(compile(code, self._file, "exec"), self.given)
+        self._mistakes = [m["edits"] for m in stored["mistakes"] if "edits" in m]
+
+    @functools.cached_property
+    def _known(self) -> set[str | None]:
+        """Lo que no es una pareja: la solución, los errores solos y lo que no es Python."""
+        alone = (self.edited(edits) for edits in self._mistakes)
+        return {None, _tree(self.code), *map(_tree, alone)}
+
+    def run(self, code: str) -> Any:
+        """Ejecuta una celda que define la respuesta, y la da."""
+        scope = dict(self.given)
+        exec(compile(code, self._file, "exec"), scope)
+        return scope[self._name]
+
+    def value(self, expression: str) -> Any:
+        """Da el valor de una respuesta que es un dato."""
+        return eval(compile(expression, self._file, "eval"), dict(self.given))
+
+    def edited(self, edits: Iterable[Edit]) -> str:
+        """Da la celda con unos cambios que no se tocan."""
+        return replaced(self.code, edits)
+
+    def both(self, one: Iterable[Edit], other: Iterable[Edit]) -> Any:
+        """Da la respuesta con los cambios de dos errores; None si no se pueden hacer los dos."""
+        if any(a[0] < b[1] and b[0] < a[1] for a in one for b in other):
+            return None
+        code = self.edited([*one, *other])
+        return None if _tree(code) in self._known else self.run(code)
+
+
+def replaced(text: str, edits: Iterable[Edit]) -> str:
+    """Hace unos cambios que no se tocan, del último al primero."""
+    for start, end, new in sorted(edits, key=lambda edit: edit[:2], reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def _tree(code: str) -> str | None:
+    """El código sin sus espacios ni comentarios; None si no es Python."""
+    try:
+        return ast.dump(ast.parse(code))
+    except SyntaxError:
+        return None
+
+
+class Edited(Misconception):
+    """Un error frecuente que es la solución con unos trozos cambiados; se ejecuta al pedirlo."""
+
+    def __init__(self, answer: Answer, stored: dict[str, Any]) -> None:
+        raises = stored.get("raises")
+        fields = {"name": stored["name"], "hint": stored["hint"], "_answer": answer}
+        fields |= {"_stored": stored, "raises": raises and getattr(builtins, raises)}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @functools.cached_property
+    def implementation(self) -> Any:
+        """Lo que escribiría quien comete el error."""
+        if "value" in self._stored:
+            return self._answer.value(self._stored["value"])
+        return self._answer.run(self.code)
+
+    @property
+    def code(self) -> str:
+        """La celda de quien comete el error, si no es un dato."""
+        stored = self._stored
+        return stored["code"] if "code" in stored else self._answer.edited(stored["edits"])
+
+    def together(self, other: Misconception) -> Any:
+        """Da la respuesta que comete los dos errores; None si no se pueden cometer a la vez."""
+        mine, its = self._stored, getattr(other, "_stored", {})
+        apart = {mine["name"], its.get("name")} & {*mine.get("apart", ()), *its.get("apart", ())}
+        if apart or "edits" not in mine or "edits" not in its:
+            return None
+        return self._answer.both(mine["edits"], its["edits"])

@@ -1,0 +1,226 @@
+"""Probar un ejercicio mientras se escribe: qué veredicto recibe cada cosa, y qué se escapa."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import io
+import json
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from course_lib.judging.check import check_exercise, first_verdict
+from course_lib.judging.compiled import Answer, make_exercise
+from course_lib.judging.exercise import Exercise
+from course_lib.judging.plain_data import Comparison
+from course_lib.judging.running import draw_cases, run_cases
+from course_lib.judging.verdict import Verdict
+from course_lib.notebooks.exercise_source import ExerciseSource
+from course_lib.notebooks.mutants import changes_of, describe, mutant
+from course_lib.notebooks.topic_source import TopicSource
+
+SEEDS = range(10)
+_MUTANT_SEEDS = range(5)
+_MOST_PAIRS = 40
+_SECONDS = 5
+_SHORTCUTS = ("torch.nn.functional", "course_lib.primitives")
+
+
+@dataclass
+class Row:
+    """Una línea de la tabla: de qué trata, qué pasó y si está bien."""
+
+    kind: str
+    name: str
+    told: str
+    is_good: bool = True
+
+
+@dataclass
+class Trial:
+    """Lo que se ve de un ejercicio al probarlo."""
+
+    exercise: Exercise
+    made: ExerciseSource
+    answer: Answer
+    rows: list[Row] = field(default_factory=list)
+
+    def add(self, kind: str, name: str, told: str, is_good: bool = True) -> None:
+        self.rows.append(Row(kind, name, told, is_good))
+
+    def run(self) -> list[Row]:
+        """Prueba todo, de lo que más importa a lo que menos."""
+        self._mistakes()
+        self._pairs()
+        self._alternatives()
+        self._mutants()
+        self._shortcuts()
+        self._constant()
+        return self.rows
+
+    def _mistakes(self) -> None:
+        for known in self.exercise.misconceptions:
+            verdicts = [check_exercise(self.exercise, known.implementation, seed=s) for s in SEEDS]
+            told = Counter(_told(verdict, known.name) for verdict in verdicts)
+            is_good = set(told) == {"su pista"}
+            self.add("error", known.name, _counted(told), is_good)
+
+    def _pairs(self) -> None:
+        pairs = self.exercise.pairs
+        told: Counter[str] = Counter()
+        for a, b, both in pairs[:_MOST_PAIRS]:
+            verdict = check_exercise(self.exercise, both, seed=SEEDS[0])
+            named, own = set(verdict.misconceptions), {a.name, b.name}
+            if verdict.status == "correct":
+                told["uno deshace el otro"] += 1
+            elif named == own:
+                told["los dos"] += 1
+            elif not named:
+                told["ninguna pista"] += 1
+            elif named < own:
+                told["la de uno"] += 1
+            else:
+                names = " y ".join(sorted(named))
+                self.add("pareja", f"{a.name} + {b.name}", f"otra pista: {names}", False)
+        if pairs:
+            self.add("parejas", f"{min(len(pairs), _MOST_PAIRS)} de {len(pairs)}", _counted(told))
+
+    def _alternatives(self) -> None:
+        for code, line in self.made.alternatives:
+            student = self.answer.run(self.made.whole(code))
+            verdicts = [check_exercise(self.exercise, student, seed=seed) for seed in SEEDS]
+            wrong = next((v for v in verdicts if v.status != "correct"), None)
+            told = "pasa" if wrong is None else wrong.message
+            self.add("otra manera", f"línea {line}", told, wrong is None)
+        if len(self.made.alternatives) < 2 and not self.exercise.is_question:
+            self.add("otra manera", "faltan", "escríbelo de otras dos maneras", False)
+
+    def _mutants(self) -> None:
+        cell = self.made.solution
+        changes = changes_of(cell.text)
+        alive = []
+        for change in changes:
+            with contextlib.suppress(Exception), _deadline(), _quiet():
+                student = self._student(mutant(cell.text, change))
+                seeds = [first_verdict(self.exercise, student, seed=s) for s in _MUTANT_SEEDS]
+                if all(verdict.status == "correct" for verdict in seeds):
+                    alive.append(describe(cell.text, change))
+        self.add("mutantes", str(len(changes)), f"{len(changes) - len(alive)} se notan", not alive)
+        for each in alive:
+            before = each.partition(" → ")[0]
+            line = next(
+                (i for i, x in enumerate(cell.text.split("\n")) if x.strip()[:12] == before[:12]), 0
+            )
+            self.add("mutante vivo", f"línea {cell.line + line}", each, False)
+
+    def _student(self, tree: Any) -> Any:
+        scope = dict(self.answer.given)
+        exec(compile(tree, "<mutante>", "exec"), scope)
+        return scope[self.made.answer]
+
+    def _shortcuts(self) -> None:
+        """Lo que ya está hecho y, sin más, pasa."""
+        if self.exercise.is_question:
+            return
+        found = []
+        for name, function in _ready_made():
+            with contextlib.suppress(Exception), _deadline(), _quiet():
+                if first_verdict(self.exercise, function, seed=0).status == "correct":
+                    found.append(name)
+        for name in found:
+            told = (
+                "pasa; al calificar no está" if name in self.exercise.answers else "pasa tal cual"
+            )
+            self.add("atajo", name, told, name in self.exercise.answers)
+
+    def _constant(self) -> None:
+        """Si lo que se contestó con una semilla vale con otra, se puede copiar."""
+        first, other = (
+            [o.value for o in run_cases(self.exercise, self.exercise.reference, cases)]
+            for cases in (draw_cases(self.exercise, seed) for seed in (0, 1))
+        )
+        same = [
+            Comparison(self.exercise.tolerance).same(a, b)
+            for a, b in zip(first, other, strict=False)
+        ]
+        if self.exercise.is_question:
+            self.add("respuesta", "constante", "es un dato, el mismo con toda semilla")
+        elif all(same) and len(first) == len(other):
+            self.add(
+                "respuesta", "constante", "es la misma con otra semilla: varía los casos", False
+            )
+        else:
+            self.add("respuesta", "varía", f"cambia en {same.count(False)} de {len(same)} casos")
+
+
+def read_trial(topic: str, name: str, root: Path) -> Trial:
+    """Lee un ejercicio para probarlo.
+
+    Errores:
+        FaultsError: algo está mal en la fuente de su tema.
+    """
+    source = TopicSource.read(topic, root)
+    stored = json.loads(source.compiled)["exercises"]
+    pairs = zip(source.exercises, stored, strict=True)
+    made, each = next((m, s) for m, s in pairs if m.name == name)
+    return Trial(make_exercise(each), made, Answer(each))
+
+
+def _told(verdict: Verdict, name: str) -> str:
+    if verdict.status == "correct":
+        return "¡pasa!"
+    if verdict.misconceptions == (name,):
+        return "su pista"
+    if verdict.misconceptions:
+        return f"la pista de {' y '.join(verdict.misconceptions)}"
+    return f"sin pista: {verdict.message}"
+
+
+def _counted(told: Counter) -> str:
+    return ", ".join(f"{text} ({times})" for text, times in told.most_common())
+
+
+def _ready_made() -> Iterator[tuple[str, Any]]:
+    """Las funciones de torch y de la biblioteca que se pueden llamar sin más."""
+    import pkgutil
+
+    for package in _SHORTCUTS:
+        module = importlib.import_module(package)
+        folders = getattr(module, "__path__", None)
+        names = [f"{package}.{m.name}" for m in pkgutil.iter_modules(folders or [])] or [package]
+        for name in names:
+            for attribute, value in list(vars(importlib.import_module(name)).items()):
+                if attribute[0] != "_" and inspect.isroutine(value):
+                    own = getattr(value, "__module__", None) or name
+                    if own.startswith(("torch", name)):
+                        yield f"{name}.{attribute}", value
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield
+
+
+@contextlib.contextmanager
+def _deadline() -> Iterator[None]:
+    """Corta lo que no termina, donde el sistema tiene alarmas."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(signum: int, frame: Any) -> None:
+        raise TimeoutError
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)

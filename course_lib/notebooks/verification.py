@@ -1,0 +1,285 @@
+"""Lo que solo se sabe de un ejercicio al ejecutarlo: que sus casos, soluciones y errores son.
+
+Se ejecuta en otro proceso, que no deja nada a medias si el código de un ejercicio se cuelga o
+termina con él.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from course_lib.notebooks.exercise_source import ExerciseSource, Fault, Mistake
+from course_lib.notebooks.topic_source import FaultsError, TopicSource
+
+SEEDS = (2017, 0, 1)
+"""Los sorteos con que se prueba todo al generar; `course try` y las pruebas usan más."""
+_SECONDS = 180
+
+
+@contextlib.contextmanager
+def verified(source: TopicSource) -> Iterator[Path]:
+    """Da una carpeta con los ejercicios preparados, y entretanto los prueba en otro proceso.
+
+    Errores:
+        FaultsError: al terminar, si algo está mal. Se dice antes que lo que diga un cuaderno.
+    """
+    with tempfile.TemporaryDirectory(prefix="course-") as folder, ThreadPoolExecutor(1) as pool:
+        Path(folder, f"{source.topic}.json").write_bytes(source.compiled)
+        waiting = pool.submit(_verify_apart, source)
+        failure = None
+        try:
+            yield Path(folder)
+        except Exception as error:
+            failure = error
+        if faults := waiting.result():
+            raise FaultsError(faults)
+        if failure is not None:
+            raise failure
+
+
+def _verify_apart(source: TopicSource) -> list[Fault]:
+    command = [sys.executable, "-m", __name__, source.topic, str(source.root)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_SECONDS, env=environment
+        )
+        return [Fault(*each) for each in json.loads(done.stdout.rpartition("\n")[2])]
+    except subprocess.TimeoutExpired:
+        told = f"probar los ejercicios tardó más de {_SECONDS} segundos: ¿hay un bucle sin fin?"
+    except ValueError:
+        last = (done.stderr.strip().splitlines() or [f"código {done.returncode}"])[-1]
+        told = f"no se pudieron probar los ejercicios: {last}"
+    return [Fault(f"{source.topic}/_topic.md", 1, told)]
+
+
+def verify(source: TopicSource, seeds: tuple[int, ...] = SEEDS) -> list[Fault]:
+    """Da lo que está mal en los ejercicios de un tema."""
+    stored = json.loads(source.compiled)["exercises"]
+    found: list[Fault] = []
+    for made, each in zip(source.exercises, stored, strict=True):
+        found += _Exercise(made, each, seeds).verify()
+    return found
+
+
+def verify_one(source: TopicSource, name: str) -> list[Fault]:
+    """Da lo que está mal en un ejercicio; lo demás se ve al probarlo."""
+    pairs = zip(source.exercises, json.loads(source.compiled)["exercises"], strict=True)
+    return next(_Exercise(m, s, SEEDS[:1]).verify() for m, s in pairs if m.name == name)
+
+
+class _Exercise:
+    """Un ejercicio, con lo que se leyó de él y lo que `check` usará."""
+
+    def __init__(self, made: ExerciseSource, stored: dict[str, Any], seeds: tuple[int, ...]):
+        self.made, self.stored, self.seeds = made, stored, seeds
+        self.faults: list[Fault] = []
+
+    def fault(self, line: int, text: str) -> None:
+        self.faults.append(Fault(self.made.file, line, text))
+
+    def verify(self) -> list[Fault]:
+        from course_lib.judging.compiled import Answer, make_exercise
+
+        line = self.made.solution.line
+        for mistake in self.made.mistakes:
+            if mistake.raises and not hasattr(builtins, mistake.raises):
+                self.fault(mistake.line, f"no hay una excepción llamada «{mistake.raises}».")
+        if self.faults:
+            return self.faults
+        try:
+            exercise = make_exercise(self.stored)
+        except Exception as error:
+            self.fault(line, f"el ejercicio no se puede preparar: {_said(error)}.")
+            return self.faults
+        answer = Answer(self.stored)
+        if self._has_cases(exercise) and self._solution_runs(exercise):
+            self._library_agrees(exercise)
+            for mistake, known in zip(self.made.mistakes, exercise.misconceptions, strict=True):
+                self._mistake(exercise, mistake, known)
+            for code, place in self.made.alternatives:
+                self._alternative(exercise, answer, code, place)
+        return self.faults
+
+    def _has_cases(self, exercise: Any) -> bool:
+        from torch import Generator
+
+        code, line = self.made.cases
+        if not code and not exercise.is_question:
+            self.fault(1, "falta «## Casos»: un bloque con `def cases(rng)`.")
+            return False
+        try:
+            cases = exercise.cases(Generator().manual_seed(0))
+            wrong = [case for case in cases if not isinstance(case, tuple)]
+        except Exception as error:
+            number = line + max(0, _line_in_library(error, exercise.name) - 1)
+            self.fault(number, f"`cases(rng)` se detiene: {_said(error)}.")
+            return False
+        if not isinstance(cases, list) or wrong or not cases:
+            got = type(wrong[0] if wrong else cases).__name__
+            told = "una lista vacía" if isinstance(cases, list) and not cases else f"«{got}»"
+            self.fault(
+                line,
+                f"`cases(rng)` da una lista de tuplas, una por caso; llegó {told}."
+                " Una tupla de un elemento se escribe `(x,)`.",
+            )
+            return False
+        return True
+
+    def _solution_runs(self, exercise: Any) -> bool:
+        from course_lib.judging.check import check_exercise
+
+        line = self.made.solution.line
+        for seed in self.seeds:
+            try:
+                verdict = check_exercise(exercise, exercise.reference, seed=seed)
+            except (RuntimeError, ValueError) as error:
+                self.fault(
+                    line,
+                    f"la solución no pasa con sus propios casos: {_own(exercise, seed, error)}.",
+                )
+                return False
+            if verdict.status != "correct":
+                said = verdict.message or "queda pendiente"
+                self.fault(line, f"la solución no pasa con sus propios casos: {said}.")
+                return False
+        return True
+
+    def _library_agrees(self, exercise: Any) -> None:
+        from course_lib.judging.check import check_exercise
+
+        for key in ("biblioteca", "prohibido"):
+            line = _line_of(self.made.text, key)
+            for name in exercise.answers if key == "prohibido" else exercise.answers[:1]:
+                if _find(name) is None:
+                    self.fault(line, f"no existe «{name}»: escribe el módulo y el nombre enteros.")
+        name = self.made.options.get("biblioteca")
+        if name and not self.faults:
+            verdict = check_exercise(exercise, _find(name), seed=self.seeds[0])
+            if verdict.status != "correct":
+                told = f"«{name}» no da lo mismo que la solución: {verdict.message}"
+                self.fault(_line_of(self.made.text, "biblioteca"), told)
+
+    def _mistake(self, exercise: Any, mistake: Mistake, known: Any) -> None:
+        from course_lib.judging.check import check_exercise
+
+        stopped = False
+        for seed in self.seeds:
+            try:
+                verdict = check_exercise(exercise, known.implementation, seed=seed)
+            except Exception as error:
+                told = f"este error no llega a definirse: {_said(error)}."
+                self.fault(mistake.line, told)
+                return
+            wrong = _what_is_wrong(exercise, mistake, verdict)
+            if wrong:
+                self.fault(mistake.line, wrong)
+                return
+            stopped |= self._stops(exercise, known, seed)
+        if mistake.raises and not stopped:
+            told = f"dice «se detiene: {mistake.raises}», y no se detiene."
+            self.fault(mistake.line, told)
+
+    def _stops(self, exercise: Any, known: Any, seed: int) -> bool:
+        from course_lib.judging.running import draw_cases, run_cases
+
+        if known.raises is None:
+            return False
+        outcomes = run_cases(exercise, known.implementation, draw_cases(exercise, seed))
+        return any(o.failure and o.failure.kind == known.raises.__name__ for o in outcomes)
+
+    def _alternative(self, exercise: Any, answer: Any, code: str, line: int) -> None:
+        from course_lib.judging.check import check_exercise
+
+        try:
+            student = answer.run(self.made.whole(code))
+            verdicts = [check_exercise(exercise, student, seed=seed) for seed in self.seeds]
+        except Exception as error:
+            self.fault(line, f"esta otra manera no llega a definirse: {_said(error)}.")
+            return
+        if wrong := next((v for v in verdicts if v.status != "correct"), None):
+            self.fault(line, f"esta otra manera no pasa: {wrong.message or 'queda pendiente'}.")
+
+
+def _what_is_wrong(exercise: Any, mistake: Mistake, verdict: Any) -> str:
+    if verdict.status == "correct":
+        return "este error está bien: da lo mismo que la solución en todos los casos."
+    if verdict.misconceptions == (mistake.name,):
+        return ""
+    if verdict.property == "runs" and mistake.raises is None:
+        kind = (
+            verdict.message.partition("se detuvo con ")[2].split(":")[0].split(" ")[0].rstrip(".")
+        )
+        return (
+            f"este error se detiene ({verdict.message}); si es lo que pasa al cometerlo, "
+            f"escribe en una línea suya «se detiene: {kind}»."
+        )
+    if verdict.misconceptions:
+        names = " y ".join(f"«{name}»" for name in verdict.misconceptions)
+        return f"este error da el mismo resultado que {names}: los casos no los distinguen."
+    return f"este error no se reconoce: {verdict.message or 'queda pendiente'}."
+
+
+def _own(exercise: Any, seed: int, error: Exception) -> str:
+    """Por qué se detiene la referencia, dicho a quien la escribió."""
+    from course_lib.judging.running import draw_cases, run_cases, run_gradients
+
+    try:
+        cases = draw_cases(exercise, seed)
+    except ValueError as problem:
+        return str(problem).rstrip(".")
+    for run in (run_cases, run_gradients):
+        for outcome in run(exercise, exercise.reference, cases):
+            if outcome.failure is not None:
+                return f"se detiene con {outcome.failure.kind}: {outcome.failure.message}"
+            if run is run_gradients and outcome.value is None and exercise.gradient:
+                return "su gradiente no llega a las entradas"
+    return "no da datos simples (tensores, números, textos, listas o diccionarios de ellos)"
+
+
+def _said(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _line_in_library(error: BaseException, name: str) -> int:
+    """La línea, dentro de su bloque, en que se detuvo el código de un ejercicio."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((f.lineno for f in reversed(frames) if f.filename.endswith(f"{name}.py")), 1)
+
+
+def _line_of(text: str, field: str) -> int:
+    lines = text.split("\n")
+    return next((i for i, line in enumerate(lines, 1) if line.startswith(f"{field}:")), 2)
+
+
+def _find(name: str) -> Any:
+    """El objeto de un nombre completo; None si no existe."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), attribute, None)
+    except (ImportError, ValueError):
+        return None
+
+
+def main() -> None:
+    topic, root = sys.argv[1:]
+    with contextlib.redirect_stdout(sys.stderr):
+        faults = verify(TopicSource.read(topic, Path(root)))
+    print("\n" + json.dumps([[f.file, f.line, f.text] for f in faults]), end="")
+
+
+if __name__ == "__main__":
+    main()
