@@ -232,18 +232,20 @@ def grade(
     ] = False,
 ) -> None:
     """Califica las entregas de una clase, cada una aislada, y escribe notas e informes."""
-    from course_lib.grading.classroom.class_run import ClassRunError, ClusterLostError, SandboxError
-    from course_lib.grading.classroom.collection import by_student, refused
     from course_lib.grading.classroom.delivered import CollectionError
-    from course_lib.grading.classroom.moodle import WorksheetError
+    from course_lib.grading.classroom.lanes import ClassRunError, ClusterLostError
     from course_lib.grading.classroom.publication import TopicsError
+    from course_lib.grading.classroom.worksheet import WorksheetError, read_worksheet
+    from course_lib.grading.sandbox.box import SandboxError
 
     topics = list(dict.fromkeys(topic or ()))
     try:
-        _require_usable(topics, worksheet, site, isolated_here=not (unsafe_no_sandbox or cluster))
-        printed = {"topics": topics, "worksheet": worksheet, "site": site}
+        _require_usable(topics, site)
+        sheet = read_worksheet(worksheet) if worksheet is not None else None
+        _require_isolated(needed=not (unsafe_no_sandbox or cluster))
+        printed = {"worksheet": sheet, "site": site}
         options = {"workers": workers, "cluster": cluster, "sandboxed": not unsafe_no_sandbox}
-        graded = _grade_and_publish(submissions, out, printed, **options)
+        results = _grade_and_publish(submissions, out, topics, printed, **options)
     except TopicsError as error:
         told = {"--workers": workers, "--worksheet": worksheet, "--cluster": cluster}
         command = ["course", "grade", submissions, "--out", out]
@@ -268,7 +270,7 @@ def grade(
             "Interrumpido. Lo calificado está guardado: repite la orden y sigue donde quedó."
         )
         raise typer.Exit(1) from None
-    if any(refused(works) for works in by_student(graded).values()):
+    if results.refused:
         raise typer.Exit(1)
 
 
@@ -301,13 +303,8 @@ def _ask_for_topics(error: object, command: list) -> None:
     )
 
 
-def _require_usable(
-    topics: list[str], worksheet: Path | None, site: str | None, *, isolated_here: bool
-) -> None:
+def _require_usable(topics: list[str], site: str | None) -> None:
     """Comprueba, antes de escribir nada, lo que se puede comprobar sin las entregas."""
-    from course_lib.grading.classroom.class_run import SandboxError, why_unavailable
-    from course_lib.grading.classroom.moodle import read_worksheet
-    from course_lib.grading.sandbox.grader import WHAT_IS_LOST
     from course_lib.grading.submission import exercises_folder
 
     known = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
@@ -316,9 +313,13 @@ def _require_usable(
             raise typer.BadParameter(f"No hay un tema «{topic}». Los que hay: {', '.join(known)}.")
     if site is not None and not site.startswith(("https://", "http://")):
         raise typer.BadParameter(f"--site debe ser una dirección (https://…), y llegó «{site}».")
-    if worksheet is not None:
-        read_worksheet(worksheet)
-    if isolated_here and (reason := why_unavailable()):
+
+
+def _require_isolated(*, needed: bool) -> None:
+    from course_lib.grading.classroom.class_run import SandboxError, why_unavailable
+    from course_lib.grading.sandbox.grader import WHAT_IS_LOST
+
+    if needed and (reason := why_unavailable()):
         raise SandboxError(
             f"{reason} No se calificó nada. Con --unsafe-no-sandbox se puede seguir sin aislar "
             f"el código ajeno; así se pierde esto: {WHAT_IS_LOST}"
@@ -326,11 +327,18 @@ def _require_usable(
 
 
 def _grade_and_publish(
-    submissions: Path, out: Path, printed: dict, *, sandboxed: bool, **options: object
-) -> list:
+    submissions: Path,
+    out: Path,
+    topics: list[str],
+    printed: dict,
+    *,
+    sandboxed: bool,
+    **options: object,
+) -> object:
     from course_lib.grading.classroom.class_run import ClassFolder
     from course_lib.grading.classroom.collection import collect
     from course_lib.grading.classroom.publication import publish
+    from course_lib.grading.classroom.results import ClassResults
     from course_lib.grading.sandbox.grader import WHAT_IS_LOST
 
     entries = collect(submissions)
@@ -339,13 +347,14 @@ def _grade_and_publish(
         if not sandboxed:
             errors.print(WHAT_IS_LOST, style="bold yellow", markup=False, highlight=False)
         # Con varios temas se reconoce cada entrega; con uno, lo que no dice de cuál es, es de él.
-        options["topic"] = printed["topics"][0] if len(printed["topics"]) == 1 else None
+        options["topic"] = topics[0] if len(topics) == 1 else None
         options["private"] = (str(submissions.resolve()),)
         graded = _grade_with_progress(entries, folder, errors, sandboxed=sandboxed, **options)
         with errors.status("Escribiendo notas e informes…"):
-            published = publish(graded, folder.path, **printed)
-    _print_summary(graded, published)
-    return graded
+            results = ClassResults(graded, topics)
+            published = publish(results, folder.path, **printed)
+    _print_summary(results, published)
+    return results
 
 
 def _grade_with_progress(
@@ -366,18 +375,17 @@ def _grade_with_progress(
         return grade_class(entries, folder, progress=advance, **options)
 
 
-def _print_summary(graded: list, published: object) -> None:
+def _print_summary(results: object, published: object) -> None:
     """Resume la clase. Nada de lo que escribió un estudiante llega entero a la terminal."""
-    from course_lib.grading.classroom.collection import by_student, set_aside
     from course_lib.grading.sandbox.wire import clean
 
     console = Console()
-    console.print(_class_table(graded))
-    course = [one for works in by_student(graded).values() for one in set_aside(works)]
-    for one in graded:
+    console.print(_class_table(results))
+    course = {one.entry.key for _, works in results.set_aside for one in works}
+    for one in results.works:
         who, source = clean(one.entry.student, 60), clean(one.entry.source, 80)
         who = who if source == who else f"{who} ({source})"
-        mark = "" if one.result.status == "graded" else "➖" if one in course else "❌"
+        mark = "" if one.result.status == "graded" else "➖" if one.entry.key in course else "❌"
         told = [f"{mark} {who}: {one.result.message}"] if mark else []
         for text in (*told, *(f"⚠️ {who}: {note}" for note in one.result.notes)):
             console.print(clean(text, 500), markup=False, highlight=False, soft_wrap=True)
@@ -391,19 +399,16 @@ def _print_summary(graded: list, published: object) -> None:
         console.print(f"{name}: {path}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _class_table(graded: list) -> Table:
+def _class_table(results: object) -> Table:
     table = Table("Tema", title=Text("Entregas calificadas"))
     for column in ("Entregas", "Con todos los puntos", "Sin puntos", "Media"):
         table.add_column(column, justify="right")
-    done = [one.result for one in graded if one.result.status == "graded"]
-    for topic in sorted({result.topic for result in done}):
-        points = [r.points for r in done if r.topic == topic]
-        top = next(r.max_points for r in done if r.topic == topic)
-        full, none = sum(p == top for p in points), sum(p == 0 for p in points)
-        mean = f"{sum(points) / len(points):.1f} de {top:g}"
-        table.add_row(topic, *map(str, (len(points), full, none)), mean)
-    if len(done) < len(graded):
-        table.add_row("(no se calificaron)", str(len(graded) - len(done)), "", "", "")
+    for topic in results.topics:
+        mean = f"{topic.mean:.1f} de {topic.max_points:g}"
+        table.add_row(topic.name, *map(str, (len(topic.files), topic.full, topic.empty)), mean)
+    if results.graded < len(results.works):
+        left = len(results.works) - results.graded
+        table.add_row("(no se calificaron)", str(left), "", "", "")
     return table
 
 

@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from course_lib.decoding import beam, greedy
+from course_lib.decoding.beam import beam
+from course_lib.decoding.greedy import greedy
 from course_lib.fast.writers import writer
 from course_lib.models.transformer import Transformer
 from course_lib.tokenization.byte_bpe import ByteBPE

@@ -35,9 +35,12 @@ def test_static_checks(command):
 
 OFFERING = (
     "",
+    ".data",
+    ".decoding",
     ".fast",
     ".layers",
     ".models",
+    ".plotting",
     ".models.bert",
     ".pretrained",
     ".primitives",
@@ -143,6 +146,16 @@ def test_every_loader_is_offered_by_its_package():
     public = r"^def ((?:load|save)_\w+)"
     offered = [re.findall(public, f.read_text(), re.M) for f in package.glob("*.py")]
     assert sorted(chain(*offered)) == sorted(course_lib.pretrained.__all__)
+
+
+@pytest.mark.parametrize("name", ["decoding", "plotting"])
+def test_a_package_on_the_page_offers_all_that_its_modules_define(name):
+    """La página lista el paquete: lo que este no ofrece, no se ve en ella."""
+    public = r"^(?:def|class) ([A-Za-z]\w*)"
+    files = (ROOT / "course_lib" / name).glob("[a-z]*.py")
+    defined = set(chain(*(re.findall(public, f.read_text("utf-8"), re.M) for f in files)))
+    offered = set(importlib.import_module(f"course_lib.{name}").__all__)
+    assert defined - offered <= {"themed", "drawn"}, "ofrécelo en `__init__.py`"
 
 
 # Por dentro: la orden `course`, quien escribe archivos y lo que su paquete ya ofrece.

@@ -1,0 +1,28 @@
+"""Los datos del curso: recetas y opiniones de una gramática escrita, y lo que se hace con ellas."""
+
+from course_lib._lazy import offer
+
+__all__ = offer(
+    __name__,
+    {
+        ".algorithmic": ("addition", "carries", "column_sums", "copy", "lookback", "reverse"),
+        ".masking": ("Masked", "Masking", "NextSentence", "join_pair", "next_sentence_pairs"),
+        ".opinions": ("Opinion", "generate_opinions", "iter_opinions"),
+        ".recipes": (
+            "Recipe",
+            "generate_recipes",
+            "iter_recipes",
+            "split_recipes",
+            "translation_pairs",
+        ),
+        ".reviews": ("Review", "load_reviews", "write_reviews"),
+        ".segments": ("TokenStream", "segments"),
+        ".tasks": (
+            "choice_examples",
+            "pair_examples",
+            "question_examples",
+            "sentence_examples",
+            "tagged_examples",
+        ),
+    },
+)

@@ -20,6 +20,7 @@ son ``ADP``, y un verbo con pronombre («córtala») es ``VERB``.
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -225,7 +226,12 @@ def expand(source: str) -> list[str]:
         raise ValueError(
             f"«{source}» tiene alternativas en una sola lengua; escríbelas en las dos."
         )
-    pairs = zip(left[1].split("|"), right[1].split("|"), strict=True)
+    pairs = list(itertools.zip_longest(left[1].split("|"), right[1].split("|")))
+    if any(None in pair for pair in pairs):
+        raise ValueError(
+            f"«{source}» no tiene tantas alternativas en una lengua como en la otra: «{left[0]}» y "
+            f"«{right[0]}»."
+        )
     options = (_put(left, a) + " => " + _put(right, b) for a, b in pairs)
     return [plain for option in options for plain in expand(option)]
 

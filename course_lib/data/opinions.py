@@ -8,7 +8,7 @@ El armazón de una opinión es el nexo con la forma de cada frase; hay más de m
 llevan una forma en una posición de un nexo donde el entrenamiento no la pone nunca; cada palabra,
 cada nexo y cada forma, en cambio, aparecen en el entrenamiento de muchas otras maneras.
 
-Lo escrito a mano está en ``_opinions``.
+Lo escrito a mano está en ``opinions.txt`` y ``adjectives.txt``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from itertools import product
 from random import Random
 from typing import NamedTuple
 
-from course_lib.data import _opinions, recipes
-from course_lib.data._grammar import Noun, Template, Tokens, parse, realise
-from course_lib.data.recipes import CLOSED, NEGATIVE, OPENED, POSITIVE, Natural
+from course_lib.data import _tables, recipes
+from course_lib.data._grammar import Noun, Template, Tokens, realise
+from course_lib.data._tables import TableError
+from course_lib.data.recipes import BAD, CLOSED, GOOD, NEGATIVE, OPENED, POSITIVE, Natural
 
 SLOTS = ("X", "Y", "Z")
 
@@ -112,9 +113,9 @@ def _opinion(random: Random, frame: Frame) -> Opinion:
 def _nouns(random: Random, positive: bool) -> dict[str, Noun]:
     """Elige plato, guarnición y adjetivos; los de una opinión no se repiten."""
     nouns = _scene(random)
-    sides = (_opinions.GOOD, _opinions.BAD) if positive else (_opinions.BAD, _opinions.GOOD)
-    for role, table in zip(("good", "bad"), sides, strict=True):
-        free = list(recipes.adjectives(table))
+    sides = (GOOD, BAD) if positive else (BAD, GOOD)
+    for role, kind in zip(("good", "bad"), sides, strict=True):
+        free = list(recipes.adjectives(kind))
         for number in range(5):
             adjective = free.pop(int(random.random() * len(free)))
             nouns[f"{role}{number}"] = recipes.agreeing(adjective, nouns["dish"])
@@ -149,14 +150,14 @@ class Link(NamedTuple):
 @cache
 def links() -> dict[str, Link]:
     """Devuelve los nexos por nombre."""
-    rows = (row.split("|") for row in recipes._lines(_opinions.LINKS))
+    rows = (line.columns(5) for line in _tables.part("opinions", "links"))
     return {name: Link(es, en, said, tuple(no.split())) for name, es, en, said, no in rows}
 
 
 @cache
 def forms() -> dict[str, tuple[str, str, bool]]:
     """Devuelve las formas: español, inglés y si solo puede decirlas quien opina."""
-    rows = (row.split("|") for row in recipes._lines(_opinions.FORMS))
+    rows = (line.columns(3) for line in _tables.part("opinions", "forms"))
     return {name.rstrip("*"): (es, en, name.endswith("*")) for name, es, en in rows}
 
 
@@ -180,10 +181,16 @@ def _fits(link: Link, slot: str, form: str) -> bool:
 def held_out_positions() -> frozenset[tuple[str, str, str]]:
     """Devuelve las ternas (nexo, posición, forma) que el entrenamiento no contiene."""
     found = set()
-    for row in recipes._lines(_opinions.HELD_OUT):
-        link, _, rest = row.partition(": ")
-        for part in rest.split(" | "):
+    for line in _tables.part("opinions", "held_out"):
+        link, rest = line.named()
+        if link not in links():
+            raise TableError(f"{line.place}: el nexo «{link}» no está en «[links]».")
+        for part in rest.split("|"):
             slot, *names = part.split()
+            if slot not in links()[link].slots or not forms().keys() >= set(names):
+                raise TableError(
+                    f"{line.place}: se esperaba una posición del nexo y sus formas, y hay «{part}»."
+                )
             found |= {(link, slot, form) for form in names}
     return frozenset(found)
 
@@ -210,9 +217,9 @@ def _by_link(held_out: bool) -> tuple[tuple[Frame, ...], ...]:
 def _variants(link: str, slot: str, form: str) -> tuple[tuple[str, int], ...]:
     """Devuelve las maneras de decir una forma: un verbo, o uno de los dichos."""
     if form == "dicho":
-        rows = recipes._lines(_opinions.SAYINGS)
+        rows = _tables.part("opinions", "sayings")
     elif "V" in forms()[form][0].split():
-        rows = recipes._lines(_opinions.COPULAS)
+        rows = _tables.part("opinions", "copulas")
     else:
         return ((form, 0),)
     reported = slot in links()[link].reported
@@ -228,17 +235,19 @@ def _template(frame: Frame, variants: tuple, positive: bool) -> Template:
     clauses["B"] = ("{-bad4}", "{-bad4}")
     spanish = re.sub(r"\b[BXYZ]\b", lambda m: clauses[m[0]][0], spanish)
     english = re.sub(r"\b[BXYZ]\b", lambda m: clauses[m[0]][1], english)
-    return parse(f"{spanish}. => {english}.", recipes.word_tags())[0]
+    line = next(e for e in _tables.part("opinions", "links") if e.columns(5)[0] == frame.link)
+    return recipes.templates(line, f"{spanish}. => {english}.")[0]
 
 
 def _clause(slot: str, form: str, variant: int, positive: bool) -> tuple[str, str]:
     """Compone una frase y su traducción; la X dice lo contrario del veredicto."""
     if form == "dicho":
-        sides = recipes._lines(_opinions.SAYINGS)[variant].split(" // ")
-        spanish, english = sides[positive == (slot == "X")].split(" => ")
+        sides = _tables.part("opinions", "sayings")[variant].halves(" // ")
+        spanish, english = sides[positive == (slot == "X")].halves(" => ")
         return spanish.lstrip("*"), english
     spanish, english, _ = forms()[form]
-    verb, affirmed, denied = recipes._lines(_opinions.COPULAS)[variant].lstrip("*").split("|")
+    verb, affirmed, denied = _tables.part("opinions", "copulas")[variant].columns(3)
+    verb = verb.lstrip("*")
     first = 0 if slot == "Y" else 2
     mine, other = ("bad", "good") if slot == "X" else ("good", "bad")
     words = {

@@ -7,7 +7,8 @@ Todo lo que dice la versión inglesa es función de la española, oración por o
 El adorno y el acompañamiento se sacan al azar de grupos amplios, se anuncian en la lista y no se
 vuelven a nombrar hasta los últimos pasos: quien adivine la palabra tiene que recordar la lista.
 
-Lo escrito a mano está en ``_lexicon``, ``_methods`` y ``_opinions``; las reglas, en ``_grammar``.
+Lo escrito a mano está en los archivos de texto de esta carpeta, que se leen (``_tables``) la
+primera vez que hacen falta; las reglas, en ``_grammar``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from functools import cache, cached_property, lru_cache
 from random import Random
 from typing import Any, NamedTuple
 
-from course_lib.data import _lexicon, _methods, _opinions
+from course_lib.data import _tables
 from course_lib.data._grammar import (
     Noun,
     Sentence,
@@ -35,10 +36,12 @@ from course_lib.data._grammar import (
     plural_phrase,
     realise,
 )
+from course_lib.data._tables import TableError, telling
 
-GOOD, BAD = _opinions.GOOD, _opinions.BAD
+GOOD, BAD = "good", "bad"
 POSITIVE, NEGATIVE = "positiva", "negativa"
 LATE_ROLES = ("garnish", "side")
+TO_TASTE = "al_gusto"
 STYLED, OPTIONAL, OPENED, CLOSED = 0.4, 0.5, 0.5, 0.4
 
 # Se aparta una de cada diez combinaciones de plato e ingrediente principal.
@@ -286,7 +289,7 @@ def _stages(method: Method, roles: dict[str, Ingredient]) -> list:
 
 def _title(random: Random, dish: Dish, roles: dict[str, Ingredient]) -> Sentence:
     """Compone el título: «Sopa casera de lentejas», «Homemade lentil soup»."""
-    style = _pick(random, styles()) if random.random() < STYLED else None
+    style = _pick(random, adjectives("style")) if random.random() < STYLED else None
     named = [roles["main"]]
     if dish.method.name == "salad":
         named.append(roles["second"])
@@ -384,22 +387,46 @@ class Line(NamedTuple):
 
 @cache
 def ingredients() -> dict[str, Ingredient]:
-    """Devuelve el léxico de ingredientes por nombre."""
-    rows = _sections(_lexicon.INGREDIENTS)
-    return {row[0]: _ingredient(group, *row) for group, row in rows}
+    """Devuelve el léxico de ingredientes por nombre.
+
+    Errores:
+        TableError: un renglón de ``ingredients.txt`` está mal escrito.
+    """
+    found: dict[str, Ingredient] = {}
+    for group, lines in _tables.parts("ingredients").items():
+        for line in lines:
+            item = _ingredient(group, line)
+            if item.name in found:
+                raise TableError(f"{line.place}: «{item.name}» ya está en la tabla.")
+            found[item.name] = item
+    return found
 
 
-def _ingredient(group: str, name: str, grammar: str, english: str, measure: str) -> Ingredient:
-    spanish, _, other = grammar.partition("/")
-    gender, count = spanish[0], spanish[1:]
-    words = name_words(name)
-    return Ingredient(name, group, gender, count, english, other or count, measure, words)
+def _ingredient(group: str, line: _tables.Line) -> Ingredient:
+    name, grammar, english, measure = line.columns(4)
+    gender, count, english_count = _number(line, grammar)
+    if measure != TO_TASTE and measure not in measures():
+        raise TableError(f"{line.place}: la medida «{measure}» no está en measures.txt.")
+    return Ingredient(
+        name, str(group), gender, count, english, english_count, measure, name_words(name)
+    )
+
+
+def _number(line: _tables.Line, grammar: str) -> tuple[str, str, str]:
+    """Lee «género y número / número en inglés»."""
+    match = re.fullmatch(r"([mf])([cp]?)(?:/([sp]))?", grammar)
+    if match is None:
+        raise TableError(
+            f"{line.place}: se esperaba un género (m o f), su número (nada, c o p) y, tras una "
+            f"barra, el del inglés (s o p), y hay «{grammar}»."
+        )
+    return match[1], match[2], match[3] or match[2]
 
 
 @cache
 def quantities(item: Ingredient) -> tuple[Line, ...]:
     """Devuelve los renglones posibles de un ingrediente, uno por cantidad."""
-    if item.measure == "al_gusto":
+    if item.measure == TO_TASTE:
         return (_line(item, (*item.words, ("al", "ADP"), ("gusto", "NOUN")), "{} to taste", False),)
     one, many, one_en, many_en, amounts = measures()[item.measure]
     return tuple(
@@ -440,7 +467,8 @@ def _line(item: Ingredient, spanish: Tokens, english: str, several: bool) -> Lin
 @cache
 def measures() -> dict[str, tuple[str, ...]]:
     """Devuelve las medidas por nombre."""
-    return {row[0]: tuple(row[1:]) for _, row in _sections(_lexicon.MEASURES)}
+    rows = (line.columns(6) for line in _tables.part("measures", "measures"))
+    return {name: tuple(rest) for name, *rest in rows}
 
 
 @cache
@@ -454,8 +482,8 @@ def group(names: str) -> tuple[Ingredient, ...]:
 
 
 def _named(name: str) -> tuple[Ingredient, ...]:
-    if name in _lexicon.GROUPS:
-        return group(_lexicon.GROUPS[name])
+    if name in _tables.words("groups"):
+        return group(" ".join(_tables.words("groups")[name]))
     single = ingredients().get(name.replace("_", " "))
     if single:
         return (single,)
@@ -503,56 +531,90 @@ class Dish:
 
 @cache
 def dishes() -> tuple[Dish, ...]:
-    """Devuelve todos los platos."""
-    return tuple(_dish(category, *row) for category, row in _sections(_lexicon.DISHES))
+    """Devuelve todos los platos.
+
+    Errores:
+        TableError: un renglón de ``dishes.txt`` está mal escrito.
+    """
+    table = _tables.parts("dishes")
+    return tuple(_dish(str(category), line) for category, rows in table.items() for line in rows)
 
 
-def _dish(
-    category: str, name: str, grammar: str, english: str, link: str, method: str, mains: str
-) -> Dish:
-    spanish, _, other = grammar.partition("/")
-    many = spanish[1:] == "p"
-    many_en = many and other != "s"
+def _dish(category: str, line: _tables.Line) -> Dish:
+    name, grammar, english, link, method, mains = line.columns(6)
+    gender, count, english_count = _number(line, grammar)
+    if link not in ("de", "con"):
+        raise TableError(f"{line.place}: el enlace es «de» o «con», y hay «{link}».")
+    if method not in methods():
+        raise TableError(f"{line.place}: el método «{method}» no está en methods.txt.")
+    many, mass = count == "p", english_count == "s"
+    many_en = many and not mass
     name_en = english_plural(english) if many_en else english
-    noun = Noun(name_words(name), spanish[0], many, name_en, many_en, other == "s")
-    return Dish(name, category, noun, link, methods()[method], group(mains))
+    noun = Noun(name_words(name), gender, many, name_en, many_en, mass)
+    with telling(line):
+        return Dish(name, category, noun, link, methods()[method], group(mains))
 
 
 @cache
 def methods() -> dict[str, Method]:
-    """Devuelve los métodos por nombre."""
-    shared = {name: _stage(lines[0], {}) for name, lines in _blocks(_methods.STAGES)}
-    return dict(_method(header, lines, shared) for header, lines in _blocks(_methods.METHODS))
+    """Devuelve los métodos por nombre.
+
+    Errores:
+        TableError: un renglón de ``methods.txt`` o de ``stages.txt`` está mal escrito.
+    """
+    return dict(_method(header, steps) for header, steps in _tables.steps("methods").items())
 
 
-def _method(header: str, lines: list, shared: dict) -> tuple[str, Method]:
-    name, _, written = header.partition(": ")
+def _method(header: _tables.Line, steps: tuple) -> tuple[str, Method]:
+    name, written = header.named()
     roles = {}
     for assignment in written.split():
-        role, names = assignment.split("=")
-        options = () if names == "self" else group(names)
+        role, mark, names = assignment.partition("=")
+        if not mark:
+            raise TableError(f"{header.place}: se esperaba «papel=grupo» y hay «{assignment}».")
+        with telling(header):
+            options = () if names == "self" else group(names)
         roles[role.lstrip("?")] = (role[0] == "?", options)
-    stages = tuple(_stage(variants, shared) for variants in lines)
-    return name, Method(name, roles, stages)
+    known = {*roles, "main", "dish"}
+    return name, Method(name, roles, tuple(_step(variants, known) for variants in steps))
 
 
-def _stage(variants: list[str], shared: dict) -> Any:
-    if variants[0][0] in "@&":
-        return variants[0]
-    if variants[0].startswith("%"):
-        return shared[variants[0][1:]]
-    return tuple(parse(variant, word_tags()) for variant in variants)
+def _step(variants: tuple[_tables.Line, ...], roles: set[str]) -> Any:
+    """Lee un paso de un método, que solo puede nombrar sus papeles."""
+    stage = _stage(variants)
+    used = [stage[1:]] if isinstance(stage, str) else [r for way in stage for r in way[0].roles]
+    for role in used:
+        if role not in roles:
+            raise TableError(f"{variants[0].place}: el método no tiene el papel «{role}».")
+    return stage
+
+
+def _stage(variants: tuple[_tables.Line, ...]) -> Any:
+    first = variants[0]
+    if first[0] in "@&":
+        return str(first)
+    if first[0] == "%":
+        if first[1:] not in _tables.steps("stages"):
+            raise TableError(f"{first.place}: el paso «{first}» no está en stages.txt.")
+        return _stage(_tables.steps("stages")[first[1:]][0])
+    return tuple(templates(variant, variant) for variant in variants)
+
+
+def templates(line: str, source: str) -> tuple[Template, ...]:
+    """Analiza la plantilla de un renglón; de un error se dice dónde está escrita."""
+    with telling(line):
+        return parse(source, word_tags())
 
 
 @cache
 def _by_ingredient(kind: str, role: str, item: Ingredient) -> tuple:
     """Devuelve el paso «@» (preparar) o «&» (cocer) que pide un ingrediente, o ninguno."""
-    table = _methods.PREPARATIONS if kind == "@" else _methods.COOKING
-    found = {name: lines[0] for header, lines in _blocks(table) for name in header.split()}
+    table = _tables.steps("preparations" if kind == "@" else "cooking")
+    found = {name: steps[0] for header, steps in table.items() for name in header.split()}
     variants = found.get(item.name.replace(" ", "_")) or found.get(item.group)
     if variants is None:
         return ()
-    return (tuple(parse(_for_role(variant, role), word_tags()) for variant in variants),)
+    return (tuple(templates(variant, _for_role(variant, role)) for variant in variants),)
 
 
 def _for_role(template: str, role: str) -> str:
@@ -564,36 +626,40 @@ def _for_role(template: str, role: str) -> str:
 
 @cache
 def frames() -> dict[str, tuple]:
-    """Devuelve los marcos por sentimiento: pares (nombre, alternativas)."""
+    """Devuelve los marcos por sentimiento: pares (nombre, alternativas).
+
+    Errores:
+        TableError: un renglón de ``opinions.txt`` está mal escrito.
+    """
     positive, negative = [], []
-    for row in _lines(_opinions.MIRRORED):
-        name, _, source = row.partition(": ")
-        positive.append((f"{name}+", parse(source, word_tags())))
-        negative.append((f"{name}-", parse(source, word_tags())))
-    for row in _lines(_opinions.PAIRS):
-        name, _, sources = row.partition(": ")
-        good, bad = sources.split(" // ")
-        positive.append((f"{name}+", parse(good, word_tags())))
-        negative.append((f"{name}-", parse(bad, word_tags())))
+    for line in _tables.part("opinions", "mirrored"):
+        name, source = line.named()
+        positive.append((f"{name}+", templates(line, source)))
+        negative.append((f"{name}-", templates(line, source)))
+    for line in _tables.part("opinions", "pairs"):
+        name, sources = line.named()
+        good, bad = sources.halves(" // ")
+        positive.append((f"{name}+", templates(line, good)))
+        negative.append((f"{name}-", templates(line, bad)))
     return {POSITIVE: tuple(positive), NEGATIVE: tuple(negative)}
 
 
 @cache
 def openings() -> tuple:
     """Devuelve las oraciones neutras que abren una opinión."""
-    return tuple(parse(row, word_tags()) for row in _lines(_opinions.OPENINGS))
+    return tuple(templates(line, line) for line in _tables.part("opinions", "openings"))
 
 
 @cache
 def closings() -> tuple:
     """Devuelve las oraciones neutras que la cierran."""
-    return tuple(parse(row, word_tags()) for row in _lines(_opinions.CLOSINGS))
+    return tuple(templates(line, line) for line in _tables.part("opinions", "closings"))
 
 
 @cache
-def adjectives(table: str) -> tuple[tuple[str, str], ...]:
-    """Devuelve los pares (español, inglés) de una tabla de adjetivos."""
-    return tuple(tuple(row.split("|")) for row in _lines(table))
+def adjectives(kind: str) -> tuple[tuple[str, str], ...]:
+    """Devuelve los pares (español, inglés) de una clase: ``GOOD``, ``BAD`` o «style»."""
+    return tuple(tuple(line.columns(2)) for line in _tables.part("adjectives", kind))
 
 
 @cache
@@ -603,60 +669,22 @@ def agreeing(adjective: tuple[str, str], noun: Noun | None) -> Noun:
     return Noun(((word, "ADJ"),), "m", False, adjective[1], False)
 
 
-# --------------------------------------------------------------------------- lectura de tablas
+# --------------------------------------------------------------------------- palabras
 
 
 @cache
 def word_tags() -> dict[str, str]:
     """Devuelve la etiqueta de cada palabra de las plantillas."""
-    return _inverted(_lexicon.WORD_TAGS)
+    return {word: tag for tag, words in _tables.words("words").items() for word in words}
 
 
 @cache
 def name_tags() -> dict[str, str]:
     """Devuelve la etiqueta de las palabras que, en un nombre, no son sustantivos."""
-    return _inverted(_lexicon.NAME_TAGS)
+    return {word: tag for tag, words in _tables.words("names").items() for word in words}
 
 
 def name_words(name: str) -> Tokens:
     """Etiqueta el nombre de un ingrediente o un plato."""
     first, *rest = name.split()
     return ((first, "NOUN"), *((word, name_tags().get(word, "NOUN")) for word in rest))
-
-
-def _inverted(table: dict[str, str]) -> dict[str, str]:
-    return {word: tag for tag, words in table.items() for word in words.split()}
-
-
-@cache
-def styles() -> tuple[tuple[str, str], ...]:
-    """Devuelve los adjetivos del título."""
-    return tuple(tuple(row.split("|")) for row in _lines(_lexicon.STYLES))
-
-
-def _lines(table: str) -> list[str]:
-    return [line for line in table.splitlines() if line.strip() and not line.startswith("# -")]
-
-
-def _sections(table: str) -> list[tuple[str, list[str]]]:
-    """Lee una tabla con secciones «# nombre» y devuelve pares (sección, renglón)."""
-    rows, section = [], ""
-    for line in _lines(table):
-        if line.startswith("# "):
-            section = line[2:]
-        else:
-            rows.append((section, line.split("|")))
-    return rows
-
-
-def _blocks(table: str) -> list[tuple[str, list[list[str]]]]:
-    """Lee bloques «## cabecera» con un paso por renglón y sus variantes tras «|»."""
-    blocks: list = []
-    for line in _lines(table):
-        if line.startswith("## "):
-            blocks.append((line[3:], []))
-        elif line.startswith("| "):
-            blocks[-1][1][-1].append(line[2:])
-        else:
-            blocks[-1][1].append([line])
-    return blocks

@@ -31,8 +31,9 @@ from functools import cache, partial
 from random import Random
 from typing import Any, NamedTuple
 
-from course_lib.data import _tasks, recipes
+from course_lib.data import _tables, recipes
 from course_lib.data._grammar import Noun, Template, Tokens, inflect, join, parse, realise, tag_of
+from course_lib.data._tables import telling
 from course_lib.data.recipes import POSITIVE, Dish, Ingredient, Line, Natural, Recipe
 
 # True o False, que comprueba `_require_flag`, con un mensaje nuestro.
@@ -41,6 +42,8 @@ Flag = Any
 CHOICES, SHOWN_STEPS = 4, 3
 HELD_OUT_WORDS = 5
 AMBIGUOUS_SHARE = 0.6
+# Las partes de `tasks.txt` que dan la categoría de las palabras que solo usan las tareas.
+OWN_TAGS = ("VERB", "ADJ", "NOUN", "ADP")
 TAGS = (
     *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "NOUN"),
     *("NUM", "PRON", "PROPN", "PUNCT", "SCONJ", "VERB"),
@@ -224,15 +227,14 @@ def _scenes(random: Random, held_out: bool) -> Iterator[Scene]:
 
 def _solids(scene: Scene) -> list[str]:
     """Devuelve los papeles de lo que se corta y se cuece."""
-    solid = _tasks.SOLID.split()
-    return [role for role, item in scene.roles.items() if item.group in solid]
+    return [role for role, item in scene.roles.items() if item.group in _words("solid")]
 
 
 def _others(scene: Scene, role: str) -> list[Ingredient]:
     """Devuelve los ingredientes que podrían tener ese papel y no comparten nombre con ninguno."""
     options = scene.dish.mains if role == "main" else scene.dish.method.roles[role][1]
     named = {word for word, tag in scene.dish.noun.spanish if tag == "NOUN"}
-    used = named.union(_tasks.ALWAYS.split(), *(item.forms for item in scene.roles.values()))
+    used = named.union(_words("always"), *(item.forms for item in scene.roles.values()))
     return [item for item in options if not item.forms & used]
 
 
@@ -278,8 +280,8 @@ def _sentence(random: Random, held_out: bool) -> SentenceExample:
 
 @cache
 def _qualities() -> frozenset[str]:
-    tables = (recipes.GOOD, recipes.BAD)
-    return frozenset(_stem(word) for table in tables for word, _ in recipes.adjectives(table))
+    kinds = (recipes.GOOD, recipes.BAD)
+    return frozenset(_stem(word) for kind in kinds for word, _ in recipes.adjectives(kind))
 
 
 def _stem(word: str) -> str:
@@ -302,7 +304,7 @@ class Fact(NamedTuple):
 def _cuts(random: Random, scene: Scene, roles: list[str]) -> list[Fact]:
     """Dice cómo se corta cada ingrediente, cada uno de una manera."""
     values = [_pick(random, group) for group in _shuffled(random, _cut_values())]
-    steps = [_pick(random, _templates(_tasks.CUT_STEPS)) for _ in roles]
+    steps = [_pick(random, _templates("cut_steps")) for _ in roles]
     return [
         Fact(role, _say(step, scene, role, value), value, ("corta", "cortan"))
         for role, step, value in zip(roles, steps, values, strict=False)
@@ -311,8 +313,8 @@ def _cuts(random: Random, scene: Scene, roles: list[str]) -> list[Fact]:
 
 def _times(random: Random, scene: Scene, roles: list[str]) -> list[Fact]:
     """Dice cuántos minutos se cuece cada ingrediente, cada uno de una manera."""
-    verbs = _shuffled(random, (tuple(row.split("|")) for row in recipes._lines(_tasks.TIME_VERBS)))
-    values = _shuffled(random, map(_value, _tasks.MINUTES.split()))
+    verbs = _shuffled(random, (tuple(line.columns(2)) for line in _lines("time_verbs")))
+    values = _shuffled(random, map(_value, _words("minutes")))
     return [
         Fact(role, _say(_time_step(verb[0]), scene, role, value), value, verb)
         for role, verb, value in zip(roles, verbs, values, strict=False)
@@ -330,7 +332,7 @@ def _say(template: Template, scene: Scene, role: str, value: Noun) -> str:
 @cache
 def _cut_values() -> tuple[tuple[Noun, ...], ...]:
     """Devuelve los cortes por sustantivo: «rodajas finas» también son «rodajas»."""
-    rows = [row.split("|") for row in recipes._lines(_tasks.CUTS)]
+    rows = [line.split("|") for line in _lines("cuts")]
     return tuple(tuple(_value(text) for text in row) for row in rows)
 
 
@@ -342,18 +344,27 @@ def _value(text: str) -> Noun:
 
 @cache
 def _tags() -> dict[str, str]:
-    return recipes.word_tags() | recipes._inverted(_tasks.WORD_TAGS)
+    return recipes.word_tags() | {w: tag for tag in OWN_TAGS for w in _words(tag)}
 
 
 @cache
 def _template(source: str) -> Template:
     # La gramática pide una traducción; aquí nadie la lee.
-    return parse(f"{source} => .", _tags())[0]
+    with telling(source):
+        return parse(f"{source} => .", _tags())[0]
 
 
 @cache
-def _templates(table: str) -> tuple[Template, ...]:
-    return tuple(_template(row) for row in recipes._lines(table))
+def _templates(part: str) -> tuple[Template, ...]:
+    return tuple(_template(line) for line in _lines(part))
+
+
+def _lines(part: str) -> tuple[_tables.Line, ...]:
+    return _tables.part("tasks", part)
+
+
+def _words(part: str) -> tuple[str, ...]:
+    return _tables.words("tasks")[part]
 
 
 # --------------------------------------------------------------------------- pares
@@ -390,20 +401,20 @@ def _about_ingredient(random: Random, scene: Scene) -> tuple:
     roles = _shuffled(random, scene.roles)[:4]
     premise = [scene.lines[role].spanish for role in roles]
     name = join(scene.nouns[_pick(random, roles)].spanish)
-    return premise, _pick(random, recipes._lines(_tasks.CONTAINS)).format(name), name
+    return premise, _pick(random, _lines("contains")).format(name), name
 
 
 def _about_amount(random: Random, scene: Scene) -> tuple:
     """«Lleva 3 cucharadas de panela»."""
     premise = [scene.lines[role].spanish for role in _shuffled(random, scene.roles)[:4]]
     line = _lower(_pick(random, premise))
-    return premise, _pick(random, recipes._lines(_tasks.CONTAINS)).format(line), line
+    return premise, _pick(random, _lines("contains")).format(line), line
 
 
 def _about_cut(random: Random, scene: Scene) -> tuple | None:
     """«Las cebollas se cortan en tiras»."""
     facts = _cuts(random, scene, _shuffled(random, _solids(scene))[:3])
-    return _about(random, scene, facts, lambda verb: _templates(_tasks.CUT_STATEMENTS))
+    return _about(random, scene, facts, lambda verb: _templates("cut_statements"))
 
 
 def _about_time(random: Random, scene: Scene) -> tuple | None:
@@ -570,8 +581,8 @@ def _ask_amount(random: Random, scene: Scene, roles: list, *_: Any) -> Asked | N
 def _ask_class(random: Random, scene: Scene, roles: list, *_: Any) -> Asked | None:
     """«¿Qué hierba lleva?»: la clase solo la tiene un ingrediente del texto."""
     found = []
-    for row in recipes._lines(_tasks.CLASSES):
-        words, groups, confusing = row.split("|")
+    for line in _lines("classes"):
+        words, groups, confusing = line.columns(3)
         named = [r for r in roles if scene.roles[r].group in groups.split()]
         near = [
             r for r in scene.roles if scene.roles[r].group in (groups + " " + confusing).split()
@@ -649,10 +660,15 @@ def _tagged(random: Random, held_out: bool) -> TaggedExample:
 
 def _ambiguous(random: Random, held_out: bool) -> Tokens:
     """Da una oración con una palabra de dos categorías; unas plantillas son solo de evaluación."""
-    rows = [row for row in recipes._lines(_tasks.AMBIGUOUS) if (row[0] == "*") == held_out]
-    edible = [i for i in recipes.ingredients().values() if i.group in _tasks.EDIBLE.split()]
+    rows = [line for line in _lines("ambiguous") if (line[0] == "*") == held_out]
+    groups = {*_words("solid"), *_words("edible")}
+    edible = [i for i in recipes.ingredients().values() if i.group in groups]
     noun = _pick(random, recipes.quantities(_pick(random, edible))).noun
-    return realise(_template(_pick(random, rows).removeprefix("* ")), {"x": noun}).words
+    return realise(_ambiguous_template(_pick(random, rows)), {"x": noun}).words
+
+
+def _ambiguous_template(line: _tables.Line) -> Template:
+    return _template(_tables.Line(line.removeprefix("* "), line.place))
 
 
 def _running(random: Random, held_out: bool) -> Tokens:

@@ -58,11 +58,7 @@ ROLE_TARGET = re.compile(r"^(.*?)\s*<[^<>]*>$", re.S)
 # terminal.py traduce los mensajes de Typer: los originales están en inglés.
 CORPUS = {
     "course_lib/terminal.py",
-    "course_lib/grading/classroom/_moodle_headers.py",
-    *(
-        f"course_lib/data/{name}.py"
-        for name in ("_lexicon", "_methods", "_opinions", "_grammar", "_tasks")
-    ),
+    "course_lib/data/_grammar.py",
 }
 # Textos que no son prosa: patrones de einops, expresiones regulares, marcado, SQL y
 # mensajes de torch.

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from course_lib.data import _opinions, opinions, recipes
+from course_lib.data import opinions, recipes
 from course_lib.data.opinions import generate_opinions, iter_opinions
 
 
@@ -114,8 +114,8 @@ def test_no_adjective_tells_the_sentiment(seen):
     for opinion in seen:
         for word in {w for s in opinion.tags for w, tag in s if tag == "ADJ"}:
             with_word[word.lower()][opinion.sentiment] += 1
-    for table in (_opinions.GOOD, _opinions.BAD):
-        for adjective, _ in recipes.adjectives(table):
+    for kind in (recipes.GOOD, recipes.BAD):
+        for adjective, _ in recipes.adjectives(kind):
             count = with_word[adjective]
             assert 0.25 < count["positiva"] / count.total() < 0.75, (adjective, count)
 
@@ -141,7 +141,7 @@ def test_frames_read_as_written(template, text, english):
 
 
 def test_a_flat_verdict_says_what_its_sentiment_says():
-    tables = {"positiva": _opinions.GOOD, "negativa": _opinions.BAD}
+    tables = {"positiva": recipes.GOOD, "negativa": recipes.BAD}
     frame = next(frame for frame in opinions.frames() if frame.name == "pero X=simple Y=simple")
     random = Random(1)
     for opinion in (opinions._opinion(random, frame) for _ in range(200)):
@@ -170,7 +170,7 @@ def test_text_tags_and_translation_go_together(seen):
 
 
 def test_adjectives_of_one_opinion_are_not_repeated(seen):
-    tables = [{a for a, _ in recipes.adjectives(t)} for t in (_opinions.GOOD, _opinions.BAD)]
+    tables = [{a for a, _ in recipes.adjectives(t)} for t in (recipes.GOOD, recipes.BAD)]
     for opinion in seen[:3000]:
         said = Counter(w for s in opinion.tags for w, tag in s if tag == "ADJ")
         assert all(said[word] < 2 for word in set.union(*tables)), opinion.text

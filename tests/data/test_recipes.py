@@ -4,13 +4,14 @@ import hashlib
 import itertools
 import re
 from collections import Counter, defaultdict
+from itertools import chain
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_lib.data import _grammar, _lexicon, _methods, _opinions, recipes
+from course_lib.data import _grammar, _tables, recipes
 from course_lib.data.recipes import generate_recipes, iter_recipes
 
 # Texto, traducción y etiquetas de las primeras 500 recetas de la semilla 0.
@@ -114,9 +115,10 @@ def test_every_ingredient_and_group_of_the_lexicon_can_be_used():
         for _, options in dish.method.roles.values():
             reachable |= set(options)
     assert {item.name for item in recipes.ingredients().values() if item not in reachable} == set()
-    named = " ".join([*_lexicon.GROUPS.values(), _lexicon.DISHES, _methods.METHODS])
-    names = set(re.split(r"[\s|=,]+", named))
-    assert set(_lexicon.GROUPS) - names == set()
+    groups = _tables.words("groups")
+    used = [*_tables.parts("methods"), *chain(*_tables.parts("dishes").values())]
+    names = set(re.split(r"[\s|=,]+", " ".join([*chain(*groups.values()), *used])))
+    assert set(groups) - names == set()
     assert {dish.method.name for dish in recipes.dishes()} == set(recipes.methods())
 
 
@@ -146,7 +148,7 @@ def test_template_names_are_unique():
 
 def test_mirrored_opinions_share_their_words():
     positive, negative = (dict(recipes.frames()[s]) for s in ("positiva", "negativa"))
-    mirrored = [row.partition(": ")[0] for row in recipes._lines(_opinions.MIRRORED)]
+    mirrored = [line.named()[0] for line in _tables.part("opinions", "mirrored")]
     assert len(mirrored) > 50
     for name in mirrored:
         sources = [
@@ -156,20 +158,20 @@ def test_mirrored_opinions_share_their_words():
 
 
 def test_no_single_word_tells_the_sentiment_of_a_mirrored_opinion(corpus):
-    mirrored = {row.partition(": ")[0] for row in recipes._lines(_opinions.MIRRORED)}
+    mirrored = {line.named()[0] for line in _tables.part("opinions", "mirrored")}
     seen = defaultdict(Counter)
     for recipe in corpus:
         if recipe.opinion_template[:-1] in mirrored:
             for word in set(re.findall(r"\w+", recipe.opinion.lower())):
                 seen[word][recipe.sentiment] += 1
-    good = {adjective for adjective, _ in recipes.adjectives(_opinions.GOOD)}
+    good = {adjective for adjective, _ in recipes.adjectives(recipes.GOOD)}
     for word in good & seen.keys():
         share = seen[word]["positiva"] / seen[word].total()
         assert 0.1 < share < 0.9, (word, seen[word])
 
 
 def test_a_plain_opinion_says_what_its_sentiment_says(corpus):
-    tables = {"positiva": _opinions.GOOD, "negativa": _opinions.BAD}
+    tables = {"positiva": recipes.GOOD, "negativa": recipes.BAD}
     plain = [r for r in corpus if r.opinion_template[:-1] in {"verdad", "resultado", "esta_vez"}]
     assert {recipe.sentiment for recipe in plain} == set(tables)
     for recipe in plain:
@@ -468,7 +470,8 @@ def test_y_becomes_e(following, expected):
     [
         ("Corta {main}.", "traduc"),
         ("Zarandea {main}. => Shake {main}.", "«Zarandea» no tiene etiqueta"),
-        ("Corta {dos|tres}. => Cut two.", "alternativas"),
+        ("Corta {dos|tres}. => Cut two.", "alternativas en una sola lengua"),
+        ("Corta {dos|tres}. => Cut {two|three|four}.", "tantas alternativas"),
     ],
 )
 def test_faulty_templates_are_refused(source, message):

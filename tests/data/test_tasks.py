@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.data import _tasks, recipes, tasks
+from course_lib.data import recipes, tasks
 
 MAKERS = {
     "sentence": tasks.sentence_examples,
@@ -124,7 +124,7 @@ def test_a_side_that_is_not_a_flag_is_refused(make, bad):
 def test_no_dish_with_its_main_ingredient_is_in_both_parts(seen, held_out, name):
     def titles(examples):
         styles = "|".join(recipes.inflect(style, noun)
-                          for style, _ in recipes.styles()
+                          for style, _ in recipes.adjectives("style")
                           for noun in (dish.noun for dish in recipes.dishes()))  # fmt: skip
         return {re.sub(rf" ({styles})\b", "", context(e).split(". ")[0]) for e in examples}
 
@@ -153,7 +153,7 @@ def test_no_set_of_nouns_of_the_corpus_is_in_both_parts():
 
 
 def test_every_marked_category_of_a_held_out_template_is_trained_in_another():
-    rows = recipes._lines(_tasks.AMBIGUOUS)
+    rows = tasks._lines("ambiguous")
     held = [set(re.findall(r"\w+_[A-Z]+", row.lower().upper())) for row in rows if row[0] == "*"]
     kept = set().union(*(re.findall(r"\w+_[A-Z]+", r.upper()) for r in rows if r[0] != "*"))
     assert len(held) > 50
@@ -220,7 +220,7 @@ def test_a_false_statement_says_something_that_the_text_does_not(seen):
         unsaid = tasks._stems(example.second) - tasks._stems(example.first) - FRAME
         assert bool(unsaid) != bool(example.label), example
         frames[example.label].add((example.kind, words(example.second)[0]))
-    common = {row.split()[0].lower() for row in recipes._lines(_tasks.CONTAINS)}
+    common = {row.split()[0].lower() for row in tasks._lines("contains")}
     for kind in ("ingrediente", "cantidad"):
         for side in frames.values():
             assert {first for found, first in side if found == kind} == common
@@ -228,7 +228,14 @@ def test_a_false_statement_says_something_that_the_text_does_not(seen):
 
 # Las palabras de las plantillas, que no dicen ningún dato.
 FRAME = tasks._stems(
-    " ".join([_tasks.CONTAINS, _tasks.CUT_STATEMENTS, _tasks.TIME_VERBS, "durante minutos"])
+    " ".join(
+        [
+            *tasks._lines("contains"),
+            *tasks._lines("cut_statements"),
+            *tasks._lines("time_verbs"),
+            "durante minutos",
+        ]
+    )
 )
 
 
@@ -270,7 +277,7 @@ def answers(example):
 
 
 def of_class(name, text):
-    rows = (row.split("|") for row in recipes._lines(_tasks.CLASSES))
+    rows = (line.columns(3) for line in tasks._lines("classes"))
     groups = next(groups.split() for words, groups, _ in rows if words == f"Qué {name}")
     names = set()
     for item in recipes.ingredients().values():
@@ -294,7 +301,7 @@ def test_a_question_of_a_class_names_no_other_of_it_nor_a_doubtful_one(seen, hel
 
 def near(asked):
     """Los nombres de esa clase y los de las que se podrían confundir con ella."""
-    rows = (row.split("|") for row in recipes._lines(_tasks.CLASSES))
+    rows = (line.columns(3) for line in tasks._lines("classes"))
     groups = next(f"{same} {doubtful}".split() for name, same, doubtful in rows if name == asked)
     items = [item for item in recipes.ingredients().values() if item.group in groups]
     lines = (line for item in items for line in recipes.quantities(item))
@@ -574,7 +581,7 @@ def test_the_most_common_category_of_each_word_is_not_enough(seen, held_out):
 
 
 def test_marked_words_have_the_category_that_their_template_says():
-    tagged = (tasks._template(row.removeprefix("* ")) for row in recipes._lines(_tasks.AMBIGUOUS))
+    tagged = map(tasks._ambiguous_template, tasks._lines("ambiguous"))
     pairs = Counter(
         (word.lower(), tag)
         for template in tagged

@@ -10,8 +10,9 @@ import textwrap
 import nbformat
 import pytest
 
-from course_lib.grading.classroom.collection import Entry, Graded, refused, set_aside
+from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.publication import publish
+from course_lib.grading.classroom.results import ClassResults, Graded
 from course_lib.grading.classroom.task import Order, course_version, grade_task, result_from_data
 from course_lib.grading.provenance import (
     COURSE_NOTEBOOKS,
@@ -246,9 +247,9 @@ def test_a_notebook_of_the_course_is_told_and_never_counts(tmp_path):
         delivered("Ana", "solutions", "course", told),
         delivered("Beto", "solutions", "course", told),
     ]
-    assert [len(refused(works[:3])), len(set_aside(works[:3]))] == [0, 2]
-    assert [len(refused(works[3:])), len(set_aside(works[3:]))] == [1, 0]
-    publish(works, tmp_path)
+    results = ClassResults(works)
+    assert [(len(s.refused), len(s.set_aside)) for s in results.students] == [(0, 2), (1, 0)]
+    publish(results, tmp_path)
     rows = list(csv.DictReader((tmp_path / "grades.csv").open(encoding="utf-8-sig")))
     assert [(r["Total"], r["Máximo"]) for r in rows] == [("3", "3"), ("", "")]
     assert "no se calificaron 2 cuadernos del curso, sin cambios" in rows[0]["Observaciones"]

@@ -1,4 +1,4 @@
-"""Lo que se entregó: quién, qué archivo y qué obtuvo.
+"""Lo que se entregó: quién y qué archivo.
 
 `collect` reúne las entregas de una carpeta, o del ZIP «descargar todas las entregas» de Moodle. No
 ejecuta nada ni se fía de ningún nombre: un archivo ajeno puede llamarse de cualquier modo.
@@ -6,8 +6,8 @@ ejecuta nada ni se fía de ningún nombre: un archivo ajeno puede llamarse de cu
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,24 +19,8 @@ from course_lib.grading.classroom.delivered import (
     inner_files,
     open_delivery,
 )
-from course_lib.grading.classroom.names import clean_name, parse_moodle_name, short_hash, slug
-from course_lib.grading.sandbox.grader import SubmissionResult
+from course_lib.grading.classroom.untrusted_text import clean_name, short_hash, slug
 from course_lib.grading.submission import MAX_FILE
-from course_lib.judging.check import topic_exercises
-
-__all__ = [
-    "CollectionError",
-    "Entry",
-    "Graded",
-    "best_by_topic",
-    "by_student",
-    "collect",
-    "counted_topics",
-    "delivered_topics",
-    "refused",
-    "set_aside",
-    "student_key",
-]
 
 MAX_NOTEBOOKS = 30
 MAX_STUDENT = 100 << 20
@@ -46,6 +30,20 @@ _MAX_ZIPS = 20
 _ARCHIVES = frozenset({".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"})
 # Lo que quien califica suele tener junto a los cuadernos.
 _NOT_DELIVERIES = frozenset({".csv", ".tsv", ".xlsx", ".xls", ".ods", ".md", ".log"})
+
+
+# Moodle llama NOMBRE_NÚMERO_assignsubmission_TIPO a lo de cada participante (4.1 y posteriores), o
+# lo mismo con un guion bajo al final (3.1 a 4.0); sin carpetas, sigue el nombre del archivo. El
+# NOMBRE pierde sus guiones bajos, y el NÚMERO falta en un equipo por omisión:
+# mod/assign/classes/downloader.php (get_student_prefix), y antes mod/assign/locallib.php.
+_MOODLE = re.compile(
+    r"(?P<name>.+?)(?:_(?P<number>[0-9]{1,18}))?_assignsubmission_(?P<plugin>[a-z]+)"
+    r"(?:_(?P<rest>.*))?",
+    re.DOTALL,
+)
+# Con entregas anónimas, el nombre es «Participante» en el idioma del sitio.
+_ANONYMOUS = re.compile(r"(?P<word>Participante?|)\s*(?P<number>[0-9]{1,18})?", re.IGNORECASE)
+_UNSAFE = re.compile(r'[\\/:*?"<>|_]')
 
 
 @dataclass(frozen=True)
@@ -68,99 +66,17 @@ class Entry:
     participant: str | None = None
     folder: str | None = None
 
-
-@dataclass(frozen=True)
-class Graded:
-    """Una entrega y lo que obtuvo."""
-
-    entry: Entry
-    result: SubmissionResult
-
-
-# De quién es cada cosa
-
-
-def student_key(entry: Entry) -> str:
-    """Identifica a quien entrega, con un texto que sirve de nombre de archivo."""
-    # Con ocho cifras, quien elige su nombre encuentra en minutos uno que se une al de otra persona.
-    return _joined(entry.student, entry.participant or short_hash(entry.student, digits=16))
+    @property
+    def owner(self) -> str:
+        """Identifica a quien entrega, con un texto que sirve de nombre de archivo."""
+        # Con ocho cifras, quien elige su nombre encuentra en minutos uno que se une al de otro.
+        return _joined(self.student, self.participant or short_hash(self.student, digits=16))
 
 
 def _joined(student: str, *parts: str | None) -> str:
     """Une con guiones lo que identifica, sin repetir lo que ya está al final del nombre."""
     who = slug(student) or "estudiante"
     return "-".join([who, *(p for p in parts if p and not f"-{who}".endswith(f"-{p}"))])
-
-
-def by_student(graded: Iterable[Graded]) -> dict[str, list[Graded]]:
-    """Agrupa por estudiante (`student_key`), en el orden en que llegan."""
-    groups: dict[str, list[Graded]] = {}
-    for one in graded:
-        groups.setdefault(student_key(one.entry), []).append(one)
-    return groups
-
-
-def best_by_topic(graded: Iterable[Graded]) -> list[Graded]:
-    """Da las entregas que cuentan: de cada estudiante y tema, la primera con más puntos."""
-    best: dict[tuple[str, str], Graded] = {}
-    for one in graded:
-        if one.result.status != "graded" or one.result.topic is None:
-            continue
-        place = student_key(one.entry), one.result.topic
-        if place not in best or one.result.points > best[place].result.points:
-            best[place] = one
-    return list(best.values())
-
-
-def refused(works: Iterable[Graded]) -> list[Graded]:
-    """Da, de lo que entregó alguien, lo que no se calificó y hay que decirle por qué."""
-    works = list(works)
-    aside = {id(one) for one in set_aside(works)}
-    return [w for w in works if w.result.status != "graded" and id(w) not in aside]
-
-
-def set_aside(works: Iterable[Graded]) -> list[Graded]:
-    """Da los cuadernos del curso, sin cambios, que alguien entregó junto a otra cosa.
-
-    Es lo que pasa con una copia del proyecto entero: lo suyo está entre lo del curso.
-    """
-    works = list(works)
-    course = [one for one in works if one.result.status == "course"]
-    return course if len(course) < len(works) else []
-
-
-def counted_topics(graded: Iterable[Graded], topics: Iterable[str] = ()) -> dict[str, int]:
-    """Da los temas que cuentan en la nota de todos, y lo que vale cada uno.
-
-    Son los que se piden, aunque no los entregara nadie, o todos los que se entregaron. Cuáles
-    cuentan no se adivina por cuántos entregaron cada uno: con un cuaderno fácil de más, unos pocos
-    cambiarían la nota de los demás (`publication.require_clear_topics`).
-
-    Argumentos:
-        graded: todo lo calificado.
-        topics: los temas de la tarea.
-    """
-    worth, asked = topics_worth(graded), sorted(set(topics))
-    if not asked:
-        return worth
-    return {t: worth[t] if t in worth else _exercises_worth(t) for t in asked}
-
-
-def _exercises_worth(topic: str) -> int:
-    return sum(exercise.points for exercise in topic_exercises(topic))
-
-
-def delivered_topics(graded: Iterable[Graded]) -> dict[str, int]:
-    """Da los temas calificados y cuántos estudiantes los entregaron; antes, los de más."""
-    return dict(Counter(one.result.topic for one in best_by_topic(graded)).most_common())
-
-
-def topics_worth(graded: Iterable[Graded]) -> dict[str, int]:
-    """Da los temas calificados, en orden, y lo que vale cada uno."""
-    found: dict[str, int] = {}
-    for one in best_by_topic(graded):
-        found[one.result.topic] = max(one.result.max_points, found.get(one.result.topic, 0))
-    return {topic: found[topic] for topic in sorted(found)}
 
 
 # Reunir
@@ -392,3 +308,52 @@ class _Owner:
             return f"la entrega es «{packed[0]}»: {needed}"
         more = f" y {len(names) - 1} más" if len(names) > 1 else ""
         return f"la entrega no tiene ningún cuaderno (.ipynb), sino «{names[0]}»{more}"
+
+
+# Los nombres que pone Moodle
+
+
+@dataclass(frozen=True)
+class MoodleName:
+    """Lo que dice un nombre del ZIP de Moodle.
+
+    Argumentos:
+        student: el nombre de la persona o del equipo; «Participante 12» si es anónima.
+        number: el número del participante, o None.
+        plugin: por dónde se entregó: `file`, `onlinetext`…
+        rest: el nombre del archivo, si no venía en una carpeta.
+        folder: la carpeta con la que Moodle reconoce la retroalimentación, o None.
+    """
+
+    student: str
+    number: str | None
+    plugin: str
+    rest: str
+    folder: str | None
+
+
+def parse_moodle_name(text: str) -> MoodleName | None:
+    """Lee el nombre de una carpeta o de un archivo del ZIP de Moodle; None si no lo es."""
+    match = _MOODLE.fullmatch(text)
+    if match is None:
+        return None
+    name, number = clean_name(match["name"].replace("_", " ")), match["number"]
+    anonymous = _ANONYMOUS.fullmatch(name)
+    if anonymous is not None:
+        number = number or anonymous["number"]
+        word = anonymous["word"] or "Participante"
+        name, student = word, f"{word} {number}" if number else word
+    else:
+        student = name
+    folder = feedback_folder(name, number) if number else None
+    return MoodleName(student, number, match["plugin"], match["rest"] or "", folder)
+
+
+def feedback_folder(name: str, number: str) -> str:
+    """Da la carpeta con la que Moodle reconoce de quién es un archivo de retroalimentación.
+
+    Su lector (mod/assign/feedback/file/importziplib.php) la parte por los guiones bajos y espera
+    el número en el segundo trozo; el guion bajo final es el que piden las versiones 3.1 a 4.0.
+    """
+    safe = clean_name(_UNSAFE.sub(" ", name)) or "Participante"
+    return f"{safe}_{number}_assignsubmission_file_"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from course_lib.grading.classroom.names import decode_name
+from course_lib.grading.classroom.untrusted_text import decode_name
 
 MAX_MEMBERS = 200_000
 MAX_INNER_MEMBERS = 2000

@@ -22,12 +22,15 @@ from typing import Any
 import torch
 
 from course_lib._extras import extra
-from course_lib.grading.classroom.class_folder import ClassRunError
 from course_lib.grading.classroom.task import close_grader
 from course_lib.grading.sandbox.box import SandboxError, why_unavailable
 from course_lib.grading.sandbox.wire import clean
 
 _PATIENCE = 120.0  # segundos que se espera a un grupo que se quedó sin procesos
+
+
+class ClassRunError(Exception):
+    """No se puede empezar a calificar; el mensaje dice por qué y qué hacer."""
 
 
 class ClusterLostError(ClassRunError):

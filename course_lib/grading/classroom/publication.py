@@ -5,21 +5,20 @@ Todo se escribe de nuevo cada vez, a partir de los resultados, en la carpeta de 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from course_lib.files import write_atomically
-from course_lib.grading.classroom.collection import (
-    Graded,
-    by_student,
-    counted_topics,
-    delivered_topics,
-    student_key,
+from course_lib.grading.classroom.gradebooks import (
+    write_feedback_zip,
+    write_grades,
+    write_worksheet,
 )
-from course_lib.grading.classroom.moodle import write_feedback_zip, write_grades, write_worksheet
 from course_lib.grading.classroom.report import class_report, feedback_page
+from course_lib.grading.classroom.results import ClassResults
+from course_lib.grading.classroom.worksheet import Worksheet
 
 
 class TopicsError(ValueError):
@@ -57,76 +56,68 @@ class Published:
 
 
 def publish(
-    graded: Sequence[Graded],
+    results: ClassResults,
     folder: Path,
     *,
-    topics: Sequence[str] = (),
-    worksheet: Path | None = None,
+    worksheet: Worksheet | None = None,
     site: str | None = None,
     when: datetime | None = None,
 ) -> Published:
     """Escribe todo lo que se entrega de una clase ya calificada.
 
     Argumentos:
-        graded: todas sus entregas.
+        results: lo que obtuvo.
         folder: la carpeta de la clase.
-        topics: los temas que cuentan; si faltan, el único que se entregó.
         worksheet: la hoja de calificaciones descargada de Moodle, que se completa.
         site: dirección del sitio del curso, para enlazar sus capítulos.
         when: cuándo se calificó; si falta, ahora.
 
     Errores:
         TopicsError: se entregaron varios temas y no se dice cuáles cuentan; no se escribe nada.
-        WorksheetError: la hoja no es de Moodle.
     """
-    require_clear_topics(graded, topics)
-    when, counted = when or datetime.now().astimezone(), counted_topics(graded, topics)
-    groups = by_student(graded)
-    pages = {
-        student: feedback_page(theirs, counted=counted, site=site, when=when)
-        for student, theirs in groups.items()
-    }
-    links = {one.entry.key: f"feedback/{student_key(one.entry)}.html" for one in graded}
-    for student, page in pages.items():
-        write_atomically(folder / "feedback" / f"{student}.html", page.encode())
+    require_clear_topics(results)
+    when = when or datetime.now().astimezone()
+    pages = {s.page: feedback_page(s, site=site, when=when) for s in results.students}
+    for name, page in pages.items():
+        write_atomically(folder / name, page.encode())
     for path in (folder / "feedback").glob("*.html"):
-        if path.stem not in pages:  # de quien ya no está entre las entregas
+        if f"feedback/{path.name}" not in pages:  # de quien ya no está entre las entregas
             path.unlink()
     report, grades = folder / "report.html", folder / "grades.csv"
-    write_atomically(report, class_report(graded, topics=topics, links=links, when=when).encode())
-    write_grades(graded, grades, topics)
+    write_atomically(report, class_report(results, when=when).encode())
+    write_grades(results, grades)
     files = {"Informe de la clase": report, "Notas": grades}
     files["Una página por estudiante"] = folder / "feedback"
-    if worksheet is None and not any(one.entry.participant or one.entry.folder for one in graded):
-        return Published(files, _why_counted(graded, topics))
+    by_moodle = any(one.entry.participant or one.entry.folder for one in results.works)
+    if worksheet is None and not by_moodle:
+        return Published(files, _why_counted(results))
     sheet, bundle = folder / "moodle_worksheet.csv", folder / "moodle_feedback.zip"
-    missing = write_worksheet(graded, sheet, worksheet, topics)
-    theirs = [(works[0].entry, pages[student]) for student, works in groups.items()]
-    missing += write_feedback_zip(theirs, bundle, template=worksheet)
+    missing = write_worksheet(results, sheet, worksheet)
+    theirs = [(student.entry, pages[student.page]) for student in results.students]
+    missing += write_feedback_zip(theirs, bundle, worksheet)
     files |= {"Hoja de calificaciones para Moodle": sheet, "Retroalimentación para Moodle": bundle}
     written = {name: path for name, path in files.items() if path.exists()}
-    return Published(written, _why_counted(graded, topics), tuple(dict.fromkeys(missing)))
+    return Published(written, _why_counted(results), tuple(dict.fromkeys(missing)))
 
 
-def require_clear_topics(graded: Sequence[Graded], topics: Sequence[str] = ()) -> None:
+def require_clear_topics(results: ClassResults) -> None:
     """Exige saber qué temas cuentan: se dicen, o se entregó uno solo.
 
     Errores:
         TopicsError: hay varios, y no se dice cuáles.
     """
-    if not topics and len(delivered := delivered_topics(graded)) > 1:
-        raise TopicsError(delivered)
+    if not results.asked and len(results.delivered) > 1:
+        raise TopicsError(results.delivered)
 
 
-def _why_counted(graded: Sequence[Graded], topics: Sequence[str]) -> str:
+def _why_counted(results: ClassResults) -> str:
     """Dice en una línea qué temas cuentan, por qué, y cuáles no."""
-    counted = counted_topics(graded, topics)
-    if not counted:
+    if not results.counted:
         return ""
-    why = "lo que pediste con --topic" if topics else "es el único tema que se entregó"
-    extra = [topic for topic in delivered_topics(graded) if topic not in counted]
+    why = "lo que pediste con --topic" if results.asked else "es el único tema que se entregó"
+    extra = [topic for topic in results.delivered if topic not in results.counted]
     tail = f" No {_count(extra)}: {', '.join(extra)}." if extra else ""
-    return f"Para la nota {_count(counted)} {', '.join(counted)} ({why}).{tail}"
+    return f"Para la nota {_count(results.counted)} {', '.join(results.counted)} ({why}).{tail}"
 
 
 def _count(topics: Collection[str]) -> str:

@@ -1,42 +1,71 @@
-"""Páginas de una calificación: una para cada estudiante y una para quien da el curso.
+"""Las páginas de una calificación: una para cada estudiante y una para quien da el curso.
 
-Cada página es un solo archivo HTML que se abre sin red y sin servidor (`rendering`), y dice lo que
-suman `student_results` y `class_results`. Nunca se muestra lo que se esperaba.
+Cada página es un solo archivo HTML que se abre sin red y sin servidor, y dice lo que cuenta
+`results`; nunca se muestra lo que se esperaba. Todo lo que viene de una entrega pasa por
+`untrusted_text` y por el escape de la plantilla, y la página lleva además una política de contenido
+que no deja correr ni pedir nada que no sea suyo.
 """
 
 from __future__ import annotations
 
+import base64
+import functools
+import hashlib
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
+from urllib.parse import quote
 
 from course_lib._extras import extra
-from course_lib.grading.classroom.class_results import ClassResults, ClassTopic
-from course_lib.grading.classroom.collection import Graded, by_student
-from course_lib.grading.classroom.rendering import render
-from course_lib.grading.classroom.student_results import STATES, Student, students_of
-from course_lib.plotting import plot_bars, plot_stacked
+from course_lib.grading.classroom.results import (
+    STATES,
+    ClassResults,
+    ClassTopic,
+    Graded,
+    Student,
+    percent,
+    topic_outline,
+)
+from course_lib.grading.classroom.untrusted_text import (
+    hint_html,
+    message_html,
+    sentence,
+    unbroken,
+    visible,
+)
+from course_lib.grading.sandbox.grader import ExerciseResult
+from course_lib.plotting.bars import plot_bars, plot_stacked
 
 with extra("teacher"):
+    import jinja2
     from markupsafe import Markup
 
+COURSE = "Atención y Transformers"
+
+_TEMPLATES = Path(__file__).with_name("templates")
+_MONTHS = "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"
+_PROPERTIES = {
+    "runs": "el código no llega a dar un resultado",
+    "type": "el resultado no es de la clase pedida",
+    "shape": "el resultado no tiene la forma pedida",
+    "dtype": "el resultado no tiene el dtype pedido",
+    "finite": "hay NaN o infinitos que no deben estar, o faltan",
+    "values": "los valores del resultado no son los pedidos",
+    "inputs": "las entradas quedan modificadas",
+    "gradient": "el gradiente respecto de las entradas no es el pedido",
+}
 _ROLES = dict(zip(STATES, ("value", "input", "key", "output", "weights", "hidden"), strict=True))
 
 
 def feedback_page(
-    graded: Sequence[Graded],
-    *,
-    counted: Mapping[str, int] | None = None,
-    site: str | None = None,
-    when: datetime | None = None,
+    student: Student, *, site: str | None = None, when: datetime | None = None
 ) -> str:
     """Escribe la página de un estudiante, con todo lo que entregó.
 
     Argumentos:
-        graded: sus entregas, ya calificadas; de un tema cuenta la mejor.
-        counted: los temas que cuentan en la nota de la clase y lo que vale cada uno
-            (`counted_topics`); si falta, los que entregó.
+        student: lo que obtuvo.
         site: dirección del sitio del curso (`https://…`), para enlazar los capítulos.
         when: cuándo se calificó.
 
@@ -44,47 +73,26 @@ def feedback_page(
         str: una página HTML completa.
 
     Errores:
-        ValueError: no hay entregas, son de más de un estudiante o `site` no es una dirección.
+        ValueError: `site` no es una dirección.
     """
-    owners = by_student(graded)
-    if len(owners) != 1:
-        raise ValueError(
-            f"Se esperaban las entregas de un estudiante y llegaron las de {len(owners)}: "
-            f"sepáralas antes con `by_student`."
-        )
     if site is not None and not site.startswith(("https://", "http://")):
         raise ValueError(f"`site` debe ser una dirección (https://…), y llegó {site!r}.")
-    return render(
-        "feedback.html",
-        student=Student(tuple(graded), counted),
-        site=site and site.rstrip("/"),
-        when=when,
-    )
+    return _render("feedback.html", student=student, site=site and site.rstrip("/"), when=when)
 
 
-def class_report(
-    graded: Sequence[Graded],
-    *,
-    topics: Sequence[str] = (),
-    links: Mapping[str, str] | None = None,
-    when: datetime | None = None,
-) -> str:
+def class_report(results: ClassResults, *, when: datetime | None = None) -> str:
     """Escribe la página de la clase, para quien da el curso.
 
     Argumentos:
-        graded: todas las entregas, ya calificadas; puede no haber ninguna.
-        topics: los temas que cuentan; si faltan, todos los que se entregaron.
-        links: por clave de entrega (`Entry.key`), la ruta de la página de su estudiante, relativa
-            a esta y sin codificar.
+        results: lo que obtuvo la clase; puede no haber ninguna entrega.
         when: cuándo se calificó.
 
     Devuelve:
         str: una página HTML completa.
     """
-    return render(
+    return _render(
         "class_report.html",
-        group=ClassResults(students_of(graded, links or {}, topics)),
-        asked=bool(topics),
+        group=results,
         when=when,
         totals_plot=_totals_plot,
         shares_plot=_shares_plot,
@@ -131,3 +139,97 @@ def _shares_plot(topic: ClassTopic) -> Markup:
         roles=[_ROLES[state] for state in topic.states],
     )
     return Markup(figure.to_svg())
+
+
+# De una plantilla a una página
+
+
+def _render(template: str, **values: object) -> str:
+    """Escribe una página; si falta algo que la plantilla nombra, es un error."""
+    return _environment().get_template(template).render(**values)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "address": _address,
+        "date": _date,
+        "file": _file,
+        "fingerprint": _fingerprint,
+        "hint": hint_html,
+        "message": message_html,
+        "number": _number,
+        "points": _points,
+        "property": _property,
+        "slow_part": _slow_part,
+        "sentence": sentence,
+        "unbroken": unbroken,
+        "visible": visible,
+    }
+    environment.globals |= {
+        "COURSE": COURSE,
+        "STATES": STATES,
+        "percent": percent,
+        "style": _asset("report.css"),
+        "script": _asset("report.js"),
+    }
+    return environment
+
+
+def _asset(name: str) -> Markup:
+    """Una hoja de estilo o un programa nuestros, que van dentro de la página."""
+    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))
+
+
+def _fingerprint(text: str) -> str:
+    """La huella con que la política de contenido reconoce lo que es nuestro."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+# Cómo se escribe cada cosa
+
+
+def _property(result: ExerciseResult) -> str:
+    """En qué se nota el fallo."""
+    name = result.property or ""
+    return _PROPERTIES.get(name) or f"falla {visible(name, 40) or 'otra cosa'}"
+
+
+def _file(one: Graded) -> str:
+    """El archivo que se entregó; vacío si no hubo ninguno y solo se sabe quién."""
+    source = one.entry.source
+    return "" if source == one.entry.student else visible(source, 120)
+
+
+def _slow_part(one: Graded) -> str:
+    """Dónde se fue el tiempo: en un ejercicio, o en ejecutar el cuaderno."""
+    exercises = one.result.exercises
+    if 2 * sum(result.seconds for result in exercises) < one.result.seconds:
+        return "al ejecutar sus celdas"
+    slow = max(exercises, key=lambda result: result.seconds)
+    heading = topic_outline(one.result.topic or "").heading(slow.exercise)
+    return f"{heading} ({slow.seconds:.1f} s)"
+
+
+def _number(value: int | float) -> str:
+    return f"{round(value, 2):g}"
+
+
+def _points(value: int) -> str:
+    return f"{value} {'punto' if value == 1 else 'puntos'}"
+
+
+def _date(when: datetime) -> str:
+    return f"{when.day} de {_MONTHS.split()[when.month - 1]} de {when.year}, {when:%H:%M}"
+
+
+def _address(path: str) -> str:
+    """Una ruta relativa como dirección: ningún nombre de archivo llega a ser un esquema."""
+    return quote(path, errors="replace")

@@ -7,26 +7,28 @@ mod/assign/gradingtable.php.
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
-from course_lib.grading.classroom._moodle_headers import HEADERS, SPANISH
 from course_lib.grading.classroom.collection import Entry
-from course_lib.grading.classroom.spreadsheet import (
-    encoding_of,
-    plain_cell,
-    read_cells,
-    write_cells,
-)
+from course_lib.grading.classroom.untrusted_text import plain_cell
 
+_MAX_CELL = 1 << 26
 _REQUIRED = ("identifier", "grade", "modified")
 _DELIMITERS = (",", ";", "\t", ":")
 _NUMBER_OR_DATE = re.compile(r"-?[0-9]+([.,][0-9]+)?|-")
 _OURS = re.compile(r'<div class="course-grade">.*?</div>', re.DOTALL)
+
+# Por papel, el encabezado de su columna en cada idioma.
+_HEADERS = tomllib.loads(Path(__file__).with_name("moodle_headers.toml").read_text("utf-8"))
+_WRITTEN = ("identifier", "name", "grade", "maximum", "modified", "comments")
 
 
 class WorksheetError(ValueError):
@@ -127,7 +129,8 @@ def blank_worksheet(entries: Iterable[Entry], top: int) -> Worksheet:
         for entry in entries
         if entry.participant is not None
     ]
-    return Worksheet(rows, list(SPANISH), _find_columns(SPANISH))
+    header = [_HEADERS[role][0] for role in _WRITTEN]
+    return Worksheet(rows, header, _find_columns(header))
 
 
 def read_worksheet(path: Path) -> Worksheet:
@@ -140,10 +143,10 @@ def read_worksheet(path: Path) -> Worksheet:
         content = path.read_bytes()
     except OSError as error:
         raise WorksheetError(f"No se puede leer la hoja «{path}»: {error.strerror}.") from None
-    encoding = encoding_of(content)
+    encoding = _encoding_of(content)
     text = content.decode(encoding, "replace")
     for delimiter in _DELIMITERS:
-        rows = read_cells(text, delimiter)
+        rows = _read_cells(text, delimiter)
         columns = _find_columns(rows[0]) if rows else {}
         if all(role in columns for role in _REQUIRED):
             break
@@ -182,7 +185,7 @@ def _decimal(text: str) -> Decimal:
 def _find_columns(header: Sequence[str]) -> dict[str, int]:
     texts = [_comparable(cell) for cell in header]
     found = {}
-    for role, names in HEADERS.items():
+    for role, names in _HEADERS.items():
         places = [texts.index(_comparable(name)) for name in names if _comparable(name) in texts]
         if places:
             found[role] = places[0]
@@ -192,3 +195,36 @@ def _find_columns(header: Sequence[str]) -> dict[str, int]:
 def _comparable(text: str) -> str:
     text = unicodedata.normalize("NFC", text.replace("_", " "))
     return " ".join(text.split()).casefold()
+
+
+# CSV
+
+
+def _encoding_of(content: bytes) -> str:
+    """Reconoce la codificación de un CSV por su marca, o por si es UTF-8."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8-sig" if content.startswith(b"\xef\xbb\xbf") else "utf-8"
+
+
+def _read_cells(text: str, delimiter: str) -> list[list[str]]:
+    """Lee las filas de un CSV, menos las vacías; ninguna si no se puede leer."""
+    before = csv.field_size_limit(_MAX_CELL)
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        return [row for row in rows if row]
+    except csv.Error:
+        return []
+    finally:
+        csv.field_size_limit(before)
+
+
+def write_cells(rows: Iterable[Sequence[str]], delimiter: str, newline: str) -> str:
+    """Escribe filas en CSV."""
+    file = io.StringIO(newline="")
+    csv.writer(file, delimiter=delimiter, lineterminator=newline).writerows(rows)
+    return file.getvalue()

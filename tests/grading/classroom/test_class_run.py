@@ -15,15 +15,11 @@ import psutil
 import pytest
 
 from course_lib._extras import MissingExtraError
-from course_lib.grading.classroom import class_folder, class_run, lanes
+from course_lib.grading.classroom import class_run, lanes
 from course_lib.grading.classroom import task as task_module
-from course_lib.grading.classroom.class_run import (
-    ClassFolder,
-    ClassRunError,
-    ClusterLostError,
-    grade_class,
-)
+from course_lib.grading.classroom.class_run import ClassFolder, grade_class
 from course_lib.grading.classroom.collection import Entry
+from course_lib.grading.classroom.lanes import ClassRunError, ClusterLostError
 from course_lib.grading.classroom.task import (
     Order,
     course_version,
@@ -166,7 +162,7 @@ def test_what_decides_a_result_is_in_its_digest(out, monkeypatch, quick, threads
     assert quick() == ["a"], "decir después el tema que se reconoció no repite nada"
     grade(found, out, topic="bert")
     assert quick() == ["a"] * 2, "con otro tema se califica otra vez"
-    monkeypatch.setattr(class_folder, "course_version", lambda topic=None: "otra")
+    monkeypatch.setattr(class_run, "course_version", lambda topic=None: "otra")
     grade(found, out, topic="attention")
     assert quick() == ["a"] * 3, "si cambia el ejercicio se califica otra vez"
     (out / "results" / "a.json").write_text('{"result": {')

@@ -15,17 +15,12 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_lib.grading.classroom.collection import Entry, Graded
-from course_lib.grading.classroom.outline import topic_outline
-from course_lib.grading.classroom.page_text import (
-    hint_html,
-    message_html,
-    sentence,
-    unbroken,
+from course_lib.grading.classroom.collection import Entry
+from course_lib.grading.classroom.report import class_report, feedback_page
+from course_lib.grading.classroom.results import ClassResults, Graded
+from course_lib.grading.classroom.untrusted_text import (
     visible,
 )
-from course_lib.grading.classroom.report import class_report, feedback_page
-from course_lib.grading.classroom.student_results import percent
 from course_lib.grading.sandbox.grader import ExerciseResult, Grader, SubmissionResult
 from course_lib.grading.submission import exercises_folder
 from course_lib.judging.check import check, topic_exercises
@@ -76,6 +71,16 @@ def typical():
     )
 
 
+def page_of(works, topics=(), **options):
+    """La página de quien entregó todo eso."""
+    (student,) = ClassResults(works, topics).students
+    return feedback_page(student, **options)
+
+
+def report_of(works, topics=(), **options):
+    return class_report(ClassResults(works, topics), **options)
+
+
 def parse(page):
     return BeautifulSoup(page, "html.parser")
 
@@ -97,7 +102,7 @@ def skeleton(page):
 
 
 def test_each_exercise_has_its_title_state_points_and_reason():
-    page = parse(feedback_page([typical()]))
+    page = parse(page_of([typical()]))
     assert page.h1.get_text() == "Ana Pérez"
     assert page.select_one(".total").get_text() == "2 de 9 puntos"
     assert page.select_one("svg[role=img]")["aria-label"] == "2 de 9 puntos"
@@ -113,7 +118,7 @@ def test_each_exercise_has_its_title_state_points_and_reason():
 
 
 def test_a_hint_shows_its_code_and_a_failure_its_line():
-    page = parse(feedback_page([typical()]))
+    page = parse(page_of([typical()]))
     code = [c.get_text() for c in page.select("article code")]
     assert code[:3] == ["ceros[posiciones] = 1", "one_hot", "scatter"]
     assert "return scores[..., 99]" in code
@@ -121,18 +126,18 @@ def test_a_hint_shows_its_code_and_a_failure_its_line():
 
 
 def test_a_broken_cell_is_a_note_that_costs_nothing():
-    note = parse(feedback_page([typical()])).select_one(".note")
+    note = parse(page_of([typical()])).select_one(".note")
     assert "Celda 4: ZeroDivisionError: division by zero." in note.get_text()
     assert "No quita puntos" in note.get_text()
 
 
 def test_what_to_do_next_names_the_exercises_and_the_chapters():
-    text = said(feedback_page([typical()]))
+    text = said(page_of([typical()]))
     following = text[text.index("Qué hacer ahora") :]
     fix, respond = following.index("Corrige"), following.index("Responde")
     assert fix < following.index("Ejercicio 3") < respond < following.index("Ejercicio 5")
     assert "course check attention.ipynb" in following
-    page = parse(feedback_page([typical()], site="https://curso.example/libro/"))
+    page = parse(page_of([typical()], site="https://curso.example/libro/"))
     links = [a["href"] for a in page.select("a[href^=http]")]
     assert links == ["https://curso.example/libro/book/attention.html"]
     targets = {a["href"][1:] for a in page.select("a[href^='#']")}
@@ -141,7 +146,7 @@ def test_what_to_do_next_names_the_exercises_and_the_chapters():
 
 def test_a_perfect_notebook_has_nothing_to_correct():
     exercises = [e.name.partition(".")[2] for e in topic_exercises("attention")]
-    text = said(feedback_page([graded(*map(answer, exercises))]))
+    text = said(page_of([graded(*map(answer, exercises))]))
     assert "Todo correcto: 14 puntos." in text and "No hay nada que corregir." in text
     assert "Corrige" not in text and "Vuelve a leer" not in text
 
@@ -149,11 +154,11 @@ def test_a_perfect_notebook_has_nothing_to_correct():
 def test_of_several_notebooks_it_says_which_one_counts():
     first = graded(answer("soft_argmax", "pending"), who=entry(source="uno.ipynb"))
     second = graded(answer("soft_argmax"), who=entry(source="dos.ipynb"))
-    text = said(feedback_page([first, second]))
+    text = said(page_of([first, second]))
     assert "Entregaste 2 cuadernos de este tema. Cuenta « dos.ipynb », que es el que más" in text
     assert "1 de 1 punto (el que cuenta)" in text and text.count("Ejercicio 1") == 1
     tied = graded(answer("soft_argmax"), who=entry(source="tres.ipynb"))
-    assert "Ninguno tiene más puntos que « dos.ipynb »" in said(feedback_page([second, tied]))
+    assert "Ninguno tiene más puntos que « dos.ipynb »" in said(page_of([second, tied]))
 
 
 @pytest.mark.parametrize(
@@ -161,21 +166,17 @@ def test_of_several_notebooks_it_says_which_one_counts():
     [("unreadable", "Abre el cuaderno en Jupyter"), ("unknown", "El curso reconoce el tema")],
 )
 def test_what_could_not_be_graded_says_why_and_how_to_deliver_again(status, advice):
-    page = feedback_page([refused(entry(source="tarea.pdf"), status, "el archivo está cortado")])
+    page = page_of([refused(entry(source="tarea.pdf"), status, "el archivo está cortado")])
     text = said(page)
     assert "Sin calificar" in text and "tarea.pdf : el archivo está cortado." in text
     assert advice in text and "de 0 puntos" not in text
-    both = said(feedback_page([typical(), refused(entry(source="tarea.pdf"), status)]))
+    both = said(page_of([typical(), refused(entry(source="tarea.pdf"), status)]))
     assert "2 de 9 puntos" in both and "Lo que no se calificó" in both and advice in both
 
 
-def test_a_page_is_of_one_student():
-    with pytest.raises(ValueError, match="las de 2"):
-        feedback_page([typical(), graded(answer("soft_argmax"), who=entry("Luis", 2))])
-    with pytest.raises(ValueError, match="las de 0"):
-        feedback_page([])
+def test_the_site_is_an_address():
     with pytest.raises(ValueError, match="dirección"):
-        feedback_page([typical()], site="javascript:alert(1)")
+        page_of([typical()], site="javascript:alert(1)")
 
 
 # La página de la clase
@@ -199,7 +200,7 @@ def table_of(page, label):
 
 
 def test_the_class_in_numbers():
-    page = class_report(class_of(30), when=datetime(2026, 11, 22, 6, 10))
+    page = report_of(class_of(30), when=datetime(2026, 11, 22, 6, 10))
     assert parse(page).h1.get_text() == "Calificación de la clase"
     assert "Calificado el 22 de noviembre de 2026, 06:10." in said(page)
     tiles = {d.dt.get_text(): d.dd.get_text() for d in parse(page).select(".tiles > div")}
@@ -215,13 +216,12 @@ def test_the_class_in_numbers():
 
 def test_a_misconception_says_how_many_and_who():
     people = class_of(12)
-    links = {one.entry.key: f"feedback/{one.entry.student}.html" for one in people}
-    page = parse(class_report(people, links=links))
+    page = parse(report_of(people))
     (card,) = page.select(".mistakes > li")
     assert "3 de 11" in card.get_text() and "No usas β" in card.get_text()
     who = card.select("details a")
     assert [a.get_text() for a in who] == ["Estudiante 0000", "Estudiante 0003", "Estudiante 0006"]
-    assert who[0]["href"] == "feedback/Estudiante%200000.html"
+    assert who[0]["href"] == "feedback/estudiante-0000-0.html"
 
 
 def test_who_makes_two_at_once_counts_in_both():
@@ -229,21 +229,19 @@ def test_who_makes_two_at_once_counts_in_both():
     assert both.misconceptions == ("wrong_axis", "no_beta")
     one, two = mistaken("soft_argmax", "no_beta"), ExerciseResult(**asdict(both))
     people = [graded(each, who=entry(n, i)) for i, (n, each) in enumerate([("a", two), ("b", one)])]
-    page = parse(class_report(people))
+    page = parse(report_of(people))
     cards = [card.get_text() for card in page.select(".mistakes > li")]
     assert "2 de 2" in cards[0] and "No usas β" in cards[0], "la pista de quien cometió solo ese"
     assert "1 de 2" in cards[1] and "dan dos errores a la vez. Uno: normalizas" in cards[1]
-    assert "Pistas. Tu resultado es el que dan dos errores a la vez" in said(
-        feedback_page([people[0]])
-    )
-    assert "Pista. No usas β" in said(feedback_page([people[1]]))
+    assert "Pistas. Tu resultado es el que dan dos errores a la vez" in said(page_of([people[0]]))
+    assert "Pista. No usas β" in said(page_of([people[1]]))
 
 
 def test_a_result_with_several_explanations_is_shown_as_hints_and_counts_in_none():
     message = "tu resultado es el que dan dos errores a la vez. Uno: usas `dim=0`. El otro: sumas."
     told = answer("columns", "wrong", message=message, hinted=True, property="values")
     people = [graded(told)]
-    page, report = feedback_page(people), class_report(people)
+    page, report = page_of(people), report_of(people)
     assert "Pistas. Tu resultado es el que dan dos errores a la vez. Uno: usas dim=0" in said(page)
     assert "Se nota en que" in said(page)
     assert "dim=0" in [code.get_text() for code in parse(report).find_all("code")]
@@ -251,14 +249,14 @@ def test_a_result_with_several_explanations_is_shown_as_hints_and_counts_in_none
 
 
 def test_an_unrecognised_mistake_is_told_with_what_each_one_was_told():
-    text = said(class_report([typical()]))
+    text = said(report_of([typical()]))
     others = text[text.index("Otros errores") :]
     assert "el resultado no tiene la forma pedida" in others and "La forma es (3, 4)" in others
     assert "el código no llega a dar un resultado" in others and "IndexError" in others
 
 
 def test_refused_slowest_and_stopped_are_listed():
-    page = class_report([*class_of(30), replace(typical(), entry=entry("Zoé", 99))])
+    page = report_of([*class_of(30), replace(typical(), entry=entry("Zoé", 99))])
     assert table_of(page, "Entregas sin calificar")[1] == [
         "Estudiante 0009",
         "attention.ipynb : el archivo está dañado.",
@@ -272,7 +270,7 @@ def test_students_are_in_alphabetical_order_and_the_best_notebook_counts():
     names = ["Óscar", "Zoé", "ana", "Ángela", "Pablo"]
     people = [graded(answer("soft_argmax"), who=entry(n, i)) for i, n in enumerate(names)]
     people.append(graded(answer("soft_argmax", "pending"), who=entry("Zoé", 1, "otro.ipynb")))
-    rows = table_of(class_report(people), "Tabla de estudiantes")[1:]
+    rows = table_of(report_of(people), "Tabla de estudiantes")[1:]
     assert [row[0] for row in rows] == ["ana", "Ángela", "Óscar", "Pablo", "Zoé"]
     assert rows[-1][1:3] == ["1", "100"] and rows[-1][-1] == "2"
 
@@ -280,21 +278,21 @@ def test_students_are_in_alphabetical_order_and_the_best_notebook_counts():
 def test_namesakes_are_told_apart():
     people = [graded(answer("soft_argmax"), who=entry("Ana García", i)) for i in (205, 206)]
     people.append(graded(answer("soft_argmax"), who=entry("Luis", 7)))
-    rows = table_of(class_report(people), "Tabla de estudiantes")[1:]
+    rows = table_of(report_of(people), "Tabla de estudiantes")[1:]
     assert [row[0] for row in rows] == ["Ana García 205", "Ana García 206", "Luis"]
 
 
 def test_the_slowest_say_where_the_time_went():
     fast = graded(answer("soft_argmax", seconds=1.0), who=entry("Luis", 1), seconds=9.0)
     slow = graded(answer("hard_argmax", seconds=8.0), who=entry("Ana", 2), seconds=10.0)
-    rows = table_of(class_report([fast, slow]), "Entregas más lentas")[1:]
+    rows = table_of(report_of([fast, slow]), "Entregas más lentas")[1:]
     assert rows[0][2:] == ["10.0", "Ejercicio 2 · El arg max duro (8.0 s)"]
     assert rows[1][2:] == ["9.0", "al ejecutar sus celdas"]
 
 
 def test_who_delivered_no_file_is_not_named_as_one():
     nothing = replace(entry("Luis"), source="Luis")
-    page = feedback_page([refused(nothing, message="la entrega no tiene ningún archivo")])
+    page = page_of([refused(nothing, message="la entrega no tiene ningún archivo")])
     assert parse(page).main.li.get_text().strip() == "La entrega no tiene ningún archivo."
 
 
@@ -304,7 +302,7 @@ def test_several_topics_add_up_and_a_missing_one_is_not_a_zero_in_its_own_table(
     )
     people = [typical(), Graded(entry(source="palm.ipynb"), other)]
     people.append(replace(typical(), entry=entry("Luis", 2)))
-    page = class_report(people)
+    page = report_of(people)
     assert [h.get_text() for h in parse(page).find_all("h2")][:3] == [
         "El total",
         "Atención",
@@ -318,45 +316,38 @@ def test_several_topics_add_up_and_a_missing_one_is_not_a_zero_in_its_own_table(
 
 def test_the_total_is_there_with_several_topics_and_is_not_zero_for_who_has_no_grade():
     people = [typical(), refused(entry("Luis", 2))]
-    rows = table_of(class_report(people, topics=["attention", "palm"]), "Tabla de estudiantes")
+    rows = table_of(report_of(people, topics=["attention", "palm"]), "Tabla de estudiantes")
     assert rows[0][1:3] == ["Atención, de 9", "Total, de 28"], "PaLM cuenta y nadie lo entregó"
     assert rows[1][:4] == ["Ana Pérez", "2", "2", "7"]
     assert rows[2][:4] == ["Luis", "–", "–", "–"]
     people.append(refused(entry(source="vieja.ipynb")))  # Ana tiene nota, y una entrega sin ella
-    assert "Quien no entregó otro cuaderno no tiene nota." in said(class_report(people))
+    assert "Quien no entregó otro cuaderno no tiene nota." in said(report_of(people))
 
 
 def test_the_page_adds_up_what_counts_in_the_grade_and_says_what_is_missing():
     exercises = [e.name.partition(".")[2] for e in topic_exercises("attention")]
     perfect = graded(*map(answer, exercises))
-    text = said(feedback_page([perfect], counted={"attention": 14, "palm": 19}))
+    text = said(page_of([perfect], ["attention", "palm"]))
     assert "14 de 33 puntos" in text and "Sin entregar: PaLM (19 puntos)." in text
     following = text[text.index("Qué hacer ahora") :]
     assert "Entrega el cuaderno de PaLM : vale 19 puntos." in following.replace("PaLM:", "PaLM :")
     assert "No hay nada que corregir" not in text and "Comprueba" not in following
     stray = ExerciseResult("palm.swiglu", "wrong", 0, 1)
     other = Graded(entry(source="palm.ipynb"), SubmissionResult("graded", "", "palm", (stray,)))
-    text = said(feedback_page([perfect, other], counted={"attention": 14}))
+    text = said(page_of([perfect, other], ["attention"]))
     assert "14 de 14 puntos" in text and "PaLM 0 ejercicios correctos" in text
     assert text.count("Este tema no cuenta en la nota de esta tarea.") == 1
     assert re.search(r"Corrige Ejercicio 1\W+La red con compuerta , de PaLM: arriba", text)
 
 
-@pytest.mark.parametrize(
-    ("points", "shown"), [((0, 0), 0), ((0, 9), 0), ((6, 14), 43), ((199, 200), 99), ((9, 9), 100)]
-)
-def test_a_percentage_is_rounded_and_a_hundred_is_everything(points, shown):
-    assert percent(*points) == shown
-
-
 def test_an_empty_class_and_one_where_nothing_could_be_graded():
-    assert "No hay ninguna entrega" in said(class_report([]))
-    page = class_report([refused(entry())])
+    assert "No hay ninguna entrega" in said(report_of([]))
+    page = report_of([refused(entry())])
     assert "Sin calificar" in said(page) and "Mediana" not in said(page)
 
 
 def test_the_size_grows_with_the_class_and_the_plots_do_not():
-    pages = {count: class_report(class_of(count)) for count in (1, 30, 2000)}
+    pages = {count: report_of(class_of(count)) for count in (1, 30, 2000)}
     assert len(pages[30]) < 150_000 and len(pages[2000]) < 2_000_000
     assert len(table_of(pages[2000], "Tabla de estudiantes")) == 2001
     drawn = [sum(map(len, re.findall(r"<svg.*?</svg>", p, re.S))) for p in pages.values()]
@@ -394,16 +385,15 @@ def evil_class(text):
 
 def pages_with(text):
     people = evil_class(text)
-    links = {one.entry.key: f"x{text}.html" for one in people}
-    return feedback_page(people), class_report(people, links=links)
+    return page_of(people), report_of(people)
 
 
 def test_what_could_be_evaded_is_told_to_the_instructor_and_only_to_them():
     note = "attention.top_k_weights: su código usa «ctypes». Míralo a mano."
     people = [graded(answer("top_k_weights"), notes=(note,))]
-    assert note in parse(class_report(people)).find(id="doubtful").get_text()
-    assert "ctypes" not in feedback_page(people)
-    assert parse(class_report([typical()])).find(id="doubtful") is None
+    assert note in parse(report_of(people)).find(id="doubtful").get_text()
+    assert "ctypes" not in page_of(people)
+    assert parse(report_of([typical()])).find(id="doubtful") is None
 
 
 def test_a_stray_topic_does_not_lower_the_percentages():
@@ -412,9 +402,9 @@ def test_a_stray_topic_does_not_lower_the_percentages():
     people.append(
         Graded(entry("a", 0, "bert.ipynb"), SubmissionResult("graded", "", "bert", (right,)))
     )
-    page = class_report(people, topics=["attention"])
+    page = report_of(people, topics=["attention"])
     assert re.search(r"cuenta Atención: lo que pediste con --topic\. No cuenta BERT", said(page))
-    assert "cuenta Atención: lo que se entregó." in said(class_report(people[:3]))
+    assert "cuenta Atención: lo que se entregó." in said(report_of(people[:3]))
     rows = table_of(page, "Tabla de estudiantes")
     assert rows[0][3:5] == ["Total, de 2", "%"]
     assert [row[3:5] for row in rows[1:]] == [["2", "100"]] * 3
@@ -423,13 +413,13 @@ def test_a_stray_topic_does_not_lower_the_percentages():
 @pytest.mark.parametrize("before", ["", "con entradas de forma (3, 2), "])
 def test_the_inputs_of_a_stop_are_told_once(before):
     stop = {"property": "runs", "inputs": "con entradas de forma (3, 2)"}
-    page = feedback_page([graded(answer("columns", "error", message=before + STOPPED, **stop))])
+    page = page_of([graded(answer("columns", "error", message=before + STOPPED, **stop))])
     assert said(page).lower().count("con entradas de forma (3, 2)") == 1
 
 
 def test_a_hint_says_with_which_inputs_it_shows():
     seen = replace(mistaken("hard_argmax", "row_index"), inputs="con entradas de forma (3, 4)")
-    assert "con entradas de forma (3, 4)." in said(feedback_page([graded(seen)]))
+    assert "con entradas de forma (3, 4)." in said(page_of([graded(seen)]))
 
 
 @pytest.fixture(scope="module")
@@ -447,32 +437,32 @@ def test_what_a_student_writes_adds_no_element(text, harmless):
         strange = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Cs") and c != "\n"}
         assert strange == set(), "quedan caracteres que no se ven"
     if "script" in text:
-        assert text in said(feedback_page(evil_class(text)))
+        assert text in said(page_of(evil_class(text)))
 
 
 @given(text=st.text(st.characters(), max_size=60))
 def test_no_text_at_all_adds_an_element(text, harmless):
     marked = re.search(r"[`*]|línea", text)  # las marcas de una pista sí dan <code> y <em>
-    page = feedback_page(evil_class(text))
+    page = page_of(evil_class(text))
     page.encode("utf-8")
     if not marked and visible(text):
         assert skeleton(page) == harmless[0]
 
 
 def test_the_pages_ask_nothing_of_anyone():
-    for page in (feedback_page([typical()]), class_report(class_of(30))):
+    for page in (page_of([typical()]), report_of(class_of(30))):
         parsed = parse(page)
         policy = parsed.select_one("meta[http-equiv='Content-Security-Policy']")["content"]
         assert policy.startswith("default-src 'none'; ") and "base-uri 'none'" in policy
         assert not re.search(r"url\((?!['\"]?#)|@import|@font-face", page)
         assert not parsed.select("[src], link, iframe, object, embed, base, form")
         targets = [tag["href"] for tag in parsed.select("[href]")]
-        assert all(target.startswith("#") for target in targets)
-    assert not parse(feedback_page([typical()])).select("script, [style]")
+        assert all(re.fullmatch(r"#[\w-]+|feedback/[a-z0-9-]+\.html", t) for t in targets)
+    assert not parse(page_of([typical()])).select("script, [style]")
 
 
 def test_headings_tables_and_pictures_are_accessible():
-    for page in (feedback_page([typical(), refused(entry())]), class_report(class_of(30))):
+    for page in (page_of([typical(), refused(entry())]), report_of(class_of(30))):
         parsed = parse(page)
         levels = [int(h.name[1]) for h in parsed.find_all(re.compile(r"h[1-6]"))]
         assert levels[0] == 1 and levels.count(1) == 1
@@ -486,72 +476,6 @@ def test_headings_tables_and_pictures_are_accessible():
 
 
 # Las piezas
-
-
-def test_visible_text_is_one_short_line_without_hidden_characters():
-    assert visible("  a\n\tb\u2028c\u00a0d ") == "a b c d"
-    assert visible("\u202eAna\u200f\u00ad\ufeff") == "Ana"
-    assert visible("a\x00\x1b\ud800") == "a" + "\N{REPLACEMENT CHARACTER}" * 3
-    assert visible("x" * 999, 10) == "xxxxxxxxx…"
-    assert visible("Z" + "\u0301" * 500) == "Z" + "\u0301" * 4
-    assert visible("می‌خواهم 👩‍💻 José") == "می‌خواهم 👩‍💻 José"
-
-
-@pytest.mark.parametrize(
-    ("message", "written"),
-    [
-        ("la forma es (3,)", "La forma es (3,)."),
-        ("¿falta un return?", "¿falta un return?"),
-        ("torch.stack crea un eje", "torch.stack crea un eje."),
-        ("sin los pesos", "Sin los pesos."),
-        ("reshape no intercambia ejes", "reshape no intercambia ejes."),
-        ("β va dentro", "β va dentro."),
-        ("a la máscara le sobra", "A la máscara le sobra."),
-        ("a / b * c, c no está", "a / b * c, c no está."),
-        ("", ""),
-    ],
-)
-def test_a_message_becomes_a_sentence(message, written):
-    assert sentence(message) == written
-
-
-def test_a_hint_has_code_and_emphasis_and_nothing_else():
-    assert hint_html("usa `dim=-1`, la *media* y 10**(2i)/d <b>") == (
-        "Usa <code>dim=-1</code>, la <em>media</em> y 10**(2i)/d &lt;b&gt;."
-    )
-    assert hint_html("`x < y` y x**-1/2 es (x**-1)/2") == (
-        "<code>x &lt; y</code> y x**-1/2 es (x**-1)/2."
-    )
-
-
-def test_a_shape_stays_in_one_line():
-    assert unbroken("de forma (2, 3), (5,) y (a, b)") == "de forma (2,\u00a03), (5,) y (a, b)"
-    assert "(3,\u00a04)" in sentence("la forma es (3, 4)")
-
-
-def test_a_failure_gives_its_line_as_code():
-    assert message_html("tu código se detuvo con E: <m> (línea 3: f(`x`, *a))") == (
-        "Tu código se detuvo con E: &lt;m&gt;. En la línea 3 de su celda: <code>f(`x`, *a)</code>"
-    )
-    assert message_html("faltan *cosas* `así`") == "Faltan *cosas* `así`."
-
-
-@pytest.mark.parametrize("topic", TOPICS)
-def test_every_topic_has_titles_chapters_and_hints_that_can_be_written(topic):
-    outline = topic_outline(topic)
-    assert outline.title != topic
-    for number, exercise in enumerate(topic_exercises(topic), 1):
-        assert outline.heading(exercise.name).startswith(f"Ejercicio {number} · ")
-        for misconception in exercise.misconceptions:
-            written = hint_html(misconception.hint)
-            assert "`" not in written and "$" not in written, f"{exercise.name}: {written}"
-    assert all((ROOT / "book" / f"{page}.md").exists() for page in outline.chapters)
-    assert outline.chapters
-
-
-def test_a_topic_without_notebook_keeps_its_names():
-    assert topic_outline("nowhere").heading("nowhere.thing") == "nowhere.thing"
-    assert topic_outline("../../etc/passwd").headings == {}
 
 
 def test_the_pages_have_the_colours_and_fonts_of_the_site():
@@ -569,7 +493,7 @@ def test_the_templates_travel_with_the_package():
     patterns = project["tool"]["setuptools"]["package-data"]["course_lib.grading.classroom"]
     folder = ROOT / "course_lib" / "grading" / "classroom"
     packed = {path for pattern in patterns for path in folder.glob(pattern)}
-    assert packed == set((folder / "templates").iterdir())
+    assert packed == {*(folder / "templates").iterdir(), *folder.glob("*.toml")}
 
 
 # Con calificaciones de verdad
@@ -581,7 +505,7 @@ def test_a_real_notebook_gets_its_hint_and_never_the_answer(sandbox_here, tmp_pa
     path.write_text(json.dumps(notebook([IMPORTS, soft, HARD, 'ties = {"A": 9}'])))
     with Grader() as grader:
         result = grader.grade(path, 5)
-    text = said(feedback_page([Graded(entry(), result)]))
+    text = said(page_of([Graded(entry(), result)]))
     assert "No usas β: tus pesos son los mismos" in text
     assert "Ejercicio 2 · El arg max duro ✓ Correcto 1 de 1 punto" in text
     (question,) = (e for e in topic_exercises("attention") if e.name.endswith("read_plot"))
@@ -630,7 +554,7 @@ def test_no_script_of_a_student_runs(visit):
 def test_the_policy_stops_what_the_escape_would_let_through(visit):
     """Si un día algo quedara sin escapar, la política de contenido tampoco lo deja correr."""
     evil = "<script>window.ran = 1</script><img src='http://127.0.0.1:9/x' onerror='window.ran=1'>"
-    for page in (feedback_page([typical()]), class_report([typical()])):
+    for page in (page_of([typical()]), report_of([typical()])):
         tab = visit(page.replace("Ana Pérez", evil))
         assert tab.locator("h1 script, table script").count() >= 1
         assert tab.evaluate("window.ran") is None
@@ -645,7 +569,7 @@ def test_the_table_is_sorted_and_filtered_without_network(visit):
         graded(answer("decoding_step", status, points), who=entry(name, number))
         for number, (name, (status, points)) in enumerate(zip(names, found, strict=True))
     ]
-    tab = visit(class_report(people))
+    tab = visit(report_of(people))
     shown = "[...document.querySelectorAll('#students tbody tr')].filter(r => !r.hidden)"
     shown += ".map(r => r.cells[0].textContent.trim())"
     assert tab.evaluate(shown) == names
@@ -669,8 +593,8 @@ def test_the_pages_fit_a_phone_and_stand_out(visit, scheme):
     long = "Anastasia" * 12
     people = [*class_of(12), typical(), *evil_class("W" * 300)]
     people.append(graded(answer("soft_argmax"), who=entry(long, 50, long + ".ipynb")))
-    mine = feedback_page([typical(), refused(entry(source=long))])
-    for page in (mine, feedback_page(evil_class("W" * 300)), class_report(people)):
+    mine = page_of([typical(), refused(entry(source=long))])
+    for page in (mine, page_of(evil_class("W" * 300)), report_of(people)):
         tab = visit(page, 390, scheme)
         tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         assert tab.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

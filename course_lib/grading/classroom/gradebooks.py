@@ -10,91 +10,25 @@ from __future__ import annotations
 import io
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
 from course_lib.files import write_atomically
-from course_lib.grading.classroom.collection import (
-    Entry,
-    Graded,
-    best_by_topic,
-    by_student,
-    counted_topics,
-    refused,
-    set_aside,
-    topics_worth,
-)
-from course_lib.grading.classroom.names import clean_name, feedback_folder
-from course_lib.grading.classroom.outline import topic_outline
-from course_lib.grading.classroom.spreadsheet import html_cell, plain_cell, write_cells
-from course_lib.grading.classroom.student_results import percent
-from course_lib.grading.classroom.worksheet import (
-    Worksheet,
-    WorksheetError,
-    blank_worksheet,
-    read_worksheet,
-)
-
-__all__ = [
-    "StudentGrade",
-    "WorksheetError",
-    "read_worksheet",
-    "student_grades",
-    "write_feedback_zip",
-    "write_grades",
-    "write_worksheet",
-]
+from course_lib.grading.classroom.collection import Entry, feedback_folder
+from course_lib.grading.classroom.results import ClassResults, Graded, Student
+from course_lib.grading.classroom.untrusted_text import clean_name, html_cell, plain_cell
+from course_lib.grading.classroom.worksheet import Worksheet, blank_worksheet, write_cells
+from course_lib.grading.sandbox.grader import ExerciseResult
 
 FEEDBACK_FILE = "retroalimentacion.html"
 _UNTOLD = {"pending": "pendiente", "missing": "falta"}
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
-# Las notas de un estudiante
-
-
-@dataclass(frozen=True)
-class StudentGrade:
-    """Lo que obtuvo un estudiante.
-
-    Argumentos:
-        entry: la primera de sus entregas.
-        best: por tema, el cuaderno que cuenta.
-        refused: lo que no se calificó.
-        set_aside: los cuadernos del curso que venían con lo demás.
-        files: cuántos archivos entregó.
-    """
-
-    entry: Entry
-    best: dict[str, Graded]
-    refused: tuple[Graded, ...]
-    set_aside: tuple[Graded, ...]
-    files: int
-
-    def total(self, topics: Iterable[str]) -> int:
-        """Suma los puntos de los temas que cuentan."""
-        return sum(self.best[topic].result.points for topic in topics if topic in self.best)
-
-
-def student_grades(graded: Iterable[Graded]) -> list[StudentGrade]:
-    """Da las notas de cada estudiante, en el orden en que llegan."""
-    return [
-        StudentGrade(
-            entry=works[0].entry,
-            best={one.result.topic or "": one for one in best_by_topic(works)},
-            refused=tuple(refused(works)),
-            set_aside=tuple(set_aside(works)),
-            files=len(works),
-        )
-        for works in by_student(graded).values()
-    ]
-
-
 # grades.csv
 
 
-def write_grades(graded: Sequence[Graded], path: Path, topics: Iterable[str] = ()) -> None:
+def write_grades(results: ClassResults, path: Path) -> None:
     """Escribe las notas de la clase en un CSV, con una fila por estudiante.
 
     Las columnas son el total, los puntos de cada tema y los de cada ejercicio, con lo que valen en
@@ -102,58 +36,49 @@ def write_grades(graded: Sequence[Graded], path: Path, topics: Iterable[str] = (
     acentos.
 
     Argumentos:
-        graded: lo calificado.
+        results: lo que obtuvo la clase.
         path: dónde se escribe.
-        topics: los temas que cuentan; si faltan, todos los que se entregaron.
     """
-    counted = counted_topics(graded, topics)
-    worth = dict(sorted({**counted, **topics_worth(graded)}.items()))
-    exercises = {e.exercise: e.max_points for e in _exercises(graded)}
+    worth = dict(sorted({**results.counted, **results.worth}.items()))
+    exercises = {e.name: e.max_points for topic in results.topics for e in topic.exercises}
     header = ["Estudiante", "Participante", "Archivos", "Total", "Máximo", "Porcentaje"]
-    header += [f"{t} ({n})" if t in counted else f"{t} ({n}, no cuenta)" for t, n in worth.items()]
+    header += [
+        f"{t} ({n})" if t in results.counted else f"{t} ({n}, no cuenta)" for t, n in worth.items()
+    ]
     header += [f"{name} ({points})" for name, points in exercises.items()]
     rows = [
         [
-            *_summary(student, counted),
-            *(_points(student, topic) for topic in worth),
-            *(_exercise_points(student, name) for name in exercises),
+            *_summary(student, known=bool(student.best and results.counted)),
+            *_points(student, worth, exercises),
             _remarks(student),
         ]
-        for student in student_grades(graded)
+        for student in results.students
     ]
     text = write_cells([[*header, "Observaciones"], *rows], ",", "\r\n")
     write_atomically(path, text.encode("utf-8-sig"))
 
 
-def _exercises(graded: Iterable[Graded]) -> list:
-    results = [one.result for one in graded if one.result.status == "graded"]
-    return [e for r in sorted(results, key=lambda r: r.topic or "") for e in r.exercises]
-
-
-def _summary(student: StudentGrade, counted: dict[str, int]) -> list[str]:
-    top, total = sum(counted.values()), student.total(counted)
-    known = student.best and counted
-    figures = [str(total), str(top), str(percent(total, top))] if known else [""] * 3
+def _summary(student: Student, *, known: bool) -> list[str]:
+    """Quién es y su total; vacío si no tiene nota."""
+    total = [student.points, student.max_points, student.percent] if known else [""] * 3
     name, number = plain_cell(student.entry.student), student.entry.participant or ""
-    return [name, number, str(student.files), *figures]
+    return [name, number, str(len(student.works)), *map(str, total)]
 
 
-def _points(student: StudentGrade, topic: str) -> str:
-    return str(student.best[topic].result.points) if topic in student.best else ""
+def _points(student: Student, topics: Iterable[str], exercises: Iterable[str]) -> list[str]:
+    """Sus puntos en cada tema y en cada ejercicio; vacíos donde no entregó."""
+    found = {name: topic.result.points for name, topic in student.best.items()}
+    found |= {e.exercise: e.points for t in student.topics for e in t.result.exercises}
+    return [str(found.get(name, "")) for name in (*topics, *exercises)]
 
 
-def _exercise_points(student: StudentGrade, name: str) -> str:
-    results = (e for one in student.best.values() for e in one.result.exercises)
-    return next((str(e.points) for e in results if e.exercise == name), "")
-
-
-def _remarks(student: StudentGrade) -> str:
+def _remarks(student: Student) -> str:
     found = [_refusal(one) for one in student.refused]
     found += [_aside(student)] if student.set_aside else []
     return plain_cell(clean_name(" | ".join(found), 1000))
 
 
-def _aside(student: StudentGrade) -> str:
+def _aside(student: Student) -> str:
     """Dice qué cuadernos se apartaron."""
     count, names = len(student.set_aside), [one.entry.source for one in student.set_aside[:3]]
     what = "no se calificó un cuaderno" if count == 1 else f"no se calificaron {count} cuadernos"
@@ -170,10 +95,7 @@ def _refusal(one: Graded) -> str:
 
 
 def write_worksheet(
-    graded: Sequence[Graded],
-    path: Path,
-    template: Path | None = None,
-    topics: Iterable[str] = (),
+    results: ClassResults, path: Path, template: Worksheet | None = None
 ) -> list[str]:
     """Escribe la hoja de calificaciones que Moodle lee con «subir hoja de calificaciones».
 
@@ -184,27 +106,22 @@ def write_worksheet(
     distinguen, porque el número del equipo parece el de una persona: úsala.
 
     Argumentos:
-        graded: lo calificado.
+        results: lo que obtuvo la clase.
         path: dónde se escribe; nada si no se reconoce a nadie.
-        template: la hoja que Moodle descarga con «descargar hoja de calificaciones».
-        topics: los temas que cuentan; si faltan, todos los que se entregaron.
+        template: la hoja que Moodle descarga con «descargar hoja de calificaciones», que se llena.
 
     Devuelve:
         list[str]: los estudiantes que no están en la hoja, o comparten un renglón.
-
-    Errores:
-        WorksheetError: la plantilla no es una hoja de Moodle, o la tarea usa una escala.
     """
-    students, counted = student_grades(graded), counted_topics(graded, topics)
-    top, missing = sum(counted.values()), []
-    if template is None:
-        sheet = blank_worksheet([student.entry for student in students], top)
-    else:
-        sheet = read_worksheet(template)
+    students = results.students
+    sheet = template or blank_worksheet([s.entry for s in students], results.max_points)
     places = _places([sheet.rows_of(student.entry) for student in students])
+    missing = []
     for student, rows in zip(students, places, strict=True):
         for row in rows:
-            _fill(sheet, row, student, counted)
+            if student.best and results.counted:
+                sheet.set_grade(row, student.points, student.max_points)
+            sheet.set_comment(row, _comment(student))
         if not rows:
             missing.append(student.entry.student)
     if template is not None or len(missing) < len(students):
@@ -218,23 +135,16 @@ def _places(found: list[list]) -> list[list]:
     return [places if all(taken[place] == 1 for place in places) else [] for places in found]
 
 
-def _fill(sheet: Worksheet, row: int, student: StudentGrade, counted: dict[str, int]) -> None:
-    if student.best and counted:
-        sheet.set_grade(row, student.total(counted), sum(counted.values()))
-    sheet.set_comment(row, _comment(student, counted))
-
-
-def _comment(student: StudentGrade, counted: dict[str, int]) -> str:
+def _comment(student: Student) -> str:
     parts = []
-    for topic, one in student.best.items():
-        result, note = one.result, "" if topic in counted else ", que no cuentan en esta tarea"
-        outline = topic_outline(topic)
+    for topic in student.best.values():
+        result, note = topic.result, "" if topic.counts else ", que no cuentan en esta tarea"
         score = f"{result.points} de {result.max_points} puntos{note}"
-        parts.append(f"<p><strong>{html_cell(outline.title)}: {score}.</strong></p>")
+        parts.append(f"<p><strong>{html_cell(topic.outline.title)}: {score}.</strong></p>")
         lines = [
-            _comment_line(outline.heading(e.exercise), e)
-            for e in result.exercises
-            if e.points < e.max_points
+            _comment_line(each.heading, each.result)
+            for each in topic.exercises
+            if each.result.points < each.result.max_points
         ]
         parts.append(f"<ul>{''.join(lines)}</ul>" if lines else "")
     for one in student.refused:
@@ -245,7 +155,7 @@ def _comment(student: StudentGrade, counted: dict[str, int]) -> str:
     return "".join(parts)
 
 
-def _comment_line(heading: str, result: object) -> str:
+def _comment_line(heading: str, result: ExerciseResult) -> str:
     score = f"{html_cell(heading)} ({result.points} de {result.max_points})"
     message = html_cell(clean_name(result.message or _UNTOLD.get(result.status, ""), 600))
     return f"<li>{score}: {message}</li>" if message else f"<li>{score}</li>"
@@ -255,7 +165,7 @@ def _comment_line(heading: str, result: object) -> str:
 
 
 def write_feedback_zip(
-    pages: Iterable[tuple[Entry, str]], path: Path, template: Path | None = None
+    pages: Iterable[tuple[Entry, str]], path: Path, template: Worksheet | None = None
 ) -> list[str]:
     """Escribe el ZIP de «subir múltiples archivos de retroalimentación en un ZIP».
 
@@ -270,15 +180,11 @@ def write_feedback_zip(
 
     Devuelve:
         list[str]: los estudiantes sin sitio en el ZIP, o que comparten uno.
-
-    Errores:
-        WorksheetError: la plantilla no es una hoja de Moodle.
     """
-    sheet = read_worksheet(template) if template is not None else None
     files: dict[str, str] = {}
     missing = []
     pages = list(pages)
-    places = _places([_feedback_folders(entry, sheet) for entry, _ in pages])
+    places = _places([_feedback_folders(entry, template) for entry, _ in pages])
     for (entry, page), folders in zip(pages, places, strict=True):
         files |= dict.fromkeys(folders, page)
         if not folders:

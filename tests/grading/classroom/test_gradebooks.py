@@ -16,17 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from course_lib.grading.classroom.collection import Entry, Graded, counted_topics
-from course_lib.grading.classroom.moodle import (
-    WorksheetError,
-    read_worksheet,
-    write_feedback_zip,
-    write_grades,
-    write_worksheet,
-)
-from course_lib.grading.classroom.names import clean_name, parse_moodle_name
+from course_lib.grading.classroom import gradebooks
+from course_lib.grading.classroom.collection import Entry, parse_moodle_name
 from course_lib.grading.classroom.publication import TopicsError, require_clear_topics
-from course_lib.grading.classroom.spreadsheet import plain_cell
+from course_lib.grading.classroom.results import ClassResults, Graded
+from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell
+from course_lib.grading.classroom.worksheet import WorksheetError, read_worksheet
 from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 from course_lib.judging.check import topic_exercises
 from tests.grading.class_zip import make_class, worksheet
@@ -136,6 +131,20 @@ def sheet(path, rows, language=SPANISH, *, maximum="10,00", delimiter=",", encod
         writer.writerow([f"{hidden}{number}", who, "Enviado", grade, maximum, "-", comment])
     path.write_bytes(file.getvalue().encode(encoding))
     return path
+
+
+def write_grades(works, path, topics=()):
+    gradebooks.write_grades(ClassResults(works, topics), path)
+
+
+def write_worksheet(works, path, template=None, topics=()):
+    """Lo que hace `publish`: lee la plantilla, si la hay, y la llena."""
+    template = template and read_worksheet(template)
+    return gradebooks.write_worksheet(ClassResults(works, topics), path, template)
+
+
+def write_feedback_zip(pages, path, template=None):
+    return gradebooks.write_feedback_zip(pages, path, template and read_worksheet(template))
 
 
 # La hoja con plantilla
@@ -258,7 +267,8 @@ def test_a_notebook_of_another_topic_does_not_lower_the_grade_of_the_others(tmp_
     write_worksheet(works, tmp_path / "o.csv", template, ["a", "b"])
     assert read_as_moodle((tmp_path / "o.csv").read_bytes())[8][0] == 5
     write_grades(works, tmp_path / "g.csv", ["a"])
-    assert read_grades(tmp_path / "g.csv")[0]["b (14, no cuenta)"] == "14"
+    found = {r["Participante"]: r["b (14, no cuenta)"] for r in read_grades(tmp_path / "g.csv")}
+    assert found == {"7": "14", "8": "", "9": "", "10": "", "11": ""}
     assert {row["Porcentaje"] for row in read_grades(tmp_path / "g.csv")} == {"100"}
 
 
@@ -267,18 +277,18 @@ def test_what_a_class_delivers_besides_never_changes_what_is_asked(easy):
     """Ni uno ni toda la clase: con un cuaderno de más, el máximo es el de los temas pedidos."""
     works = [graded(7 + i, 3) for i in range(5)]
     works += [graded(7 + i, 14, topic="b") for i in range(easy)]
-    assert counted_topics(works, ["a"]) == {"a": 14}
-    assert counted_topics(works) == {"a": 14, "b": 14}, "sin decir cuáles, no se elige"
+    assert ClassResults(works, ["a"]).counted == {"a": 14}
+    assert ClassResults(works).counted == {"a": 14, "b": 14}, "sin decir cuáles, no se elige"
     with pytest.raises(TopicsError, match=rf"a \(5 estudiantes\), b \({easy} estudiante"):
-        require_clear_topics(works)
-    require_clear_topics(works, ["a"])
-    require_clear_topics(works[:5])
+        require_clear_topics(ClassResults(works))
+    require_clear_topics(ClassResults(works, ["a"]))
+    require_clear_topics(ClassResults(works[:5]))
 
 
 def test_a_topic_that_nobody_delivered_counts_if_it_is_asked(tmp_path):
     worth = sum(exercise.points for exercise in topic_exercises("attention"))
     works = [graded(7, 7)]
-    assert counted_topics(works, ["attention", "a"]) == {"a": 14, "attention": worth}
+    assert ClassResults(works, ["attention", "a"]).counted == {"a": 14, "attention": worth}
     write_grades(works, tmp_path / "g.csv", ["a", "attention"])
     (row,) = read_grades(tmp_path / "g.csv")
     assert (row["Total"], row["Máximo"]) == ("7", str(14 + worth))
@@ -379,7 +389,7 @@ def test_the_grades_have_one_row_per_student_with_topics_and_exercises(tmp_path)
         refused(8, name="Íñigo", message="es un enlace"),
     ]
     write_grades(works, tmp_path / "g.csv")
-    ana, inigo, eva = read_grades(tmp_path / "g.csv")
+    ana, eva, inigo = read_grades(tmp_path / "g.csv")
     assert ana == {
         "Estudiante": "Ana Pérez",
         "Participante": "7",

@@ -13,7 +13,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib import plotting
 from course_lib.plotting import (
     COLORS,
     ThemedFigure,
@@ -28,6 +27,7 @@ from course_lib.plotting import (
     plot_stacked,
     plot_vectors,
 )
+from course_lib.plotting.theme import INK
 
 SVG = "{http://www.w3.org/2000/svg}"
 HREF = "{http://www.w3.org/1999/xlink}href"
@@ -103,7 +103,7 @@ def test_it_is_one_svg_that_describes_itself(name):
 @every_plot
 def test_text_and_lines_follow_the_theme_and_the_ground_is_transparent(name):
     _, html = draw(name)
-    assert "currentColor" in html and plotting._INK not in html
+    assert "currentColor" in html and INK not in html
     for element in ET.fromstring(html).iter(f"{SVG}text"):
         style = element.get("style")
         assert "font-family: inherit" in style and "font:" not in style

@@ -17,7 +17,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib import fast
 from course_lib.decoding import (
-    _draw,
     beam,
     beam_steps,
     greedy,
@@ -29,6 +28,7 @@ from course_lib.decoding import (
     select,
     without_cache,
 )
+from course_lib.decoding.sampling import _draw
 from course_lib.models.transformer import Transformer, TransformerConfig
 
 VOCAB, END = 4, 3
