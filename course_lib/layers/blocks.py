@@ -1,4 +1,4 @@
-"""Los bloques del codificador y del decodificador, y la red prealimentada de cada uno."""
+"""Los bloques del codificador y del decodificador, y la red prealimentada que hay en los dos."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Codificador y decodificador juntos: lo que comparten los modelos que leen y escriben."""
+"""Codificador y decodificador: las pilas, y lo que comparten los modelos que leen y escriben."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

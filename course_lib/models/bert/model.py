@@ -1,4 +1,4 @@
-"""BERT: un codificador preentrenado con texto sin etiquetas, y una cabeza por tarea."""
+"""BERT: un codificador preentrenado con texto sin etiquetas, y las tareas con que se preentrena."""
 
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
