@@ -26,13 +26,13 @@ from pathlib import Path
 from typing import Any
 
 import course_lib
+from course_lib.grading.sandbox import box_root
 from course_lib.grading.sandbox.box import (
     LIBRARY,
     TRUSTED,
     Limits,
     Sandbox,
     SandboxError,
-    box_root,
     outside_command,
     why_unavailable,
 )

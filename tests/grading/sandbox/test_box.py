@@ -7,14 +7,8 @@ from dataclasses import replace
 import pytest
 
 from course_lib.grading.sandbox import box as sandbox
-from course_lib.grading.sandbox.box import (
-    Limits,
-    Sandbox,
-    SandboxError,
-    box_root,
-    join,
-    why_unavailable,
-)
+from course_lib.grading.sandbox import box_root
+from course_lib.grading.sandbox.box import Limits, Sandbox, SandboxError, join, why_unavailable
 
 pytestmark = pytest.mark.usefixtures("sandbox_here")
 LIMITS = Limits()
