@@ -67,7 +67,7 @@ comprobación que va debajo.
 ```{{code-cell}} ipython3
 import torch
 
-from course_lib.judging.check import check
+from course_lib import check
 ```
 
 ```{{ejercicios}}
