@@ -37,7 +37,8 @@ from pathlib import Path
 from typing import Any
 
 from course_lib._extras import extra
-from course_lib.judging.compiled import replaced
+from course_lib.judging.compiled import make_exercise, replaced
+from course_lib.judging.exercise import Exercise
 from course_lib.notebooks.exercise_source import (
     PROPERTIES,
     Cell,
@@ -123,6 +124,22 @@ class TopicSource(Source):
         return f"solutions/{file}, línea {line}"
 
 
+def read_exercise(path: Path) -> Exercise:
+    """Da el ejercicio de un archivo suelto, como lo verá `check`, sin su tema alrededor.
+
+    Errores:
+        FaultsError: algo está mal.
+    """
+    path = path.resolve()
+    made = ExerciseSource.read(path)
+    reader = _Reader(path.parent.name, path.parents[2])
+    reader.around = [(None, made.name, 1)]
+    stored = {} if made.faults else reader.compile(made, [made])
+    if faults := [*made.faults, *_revealed(made)]:
+        raise FaultsError(faults)
+    return make_exercise(stored)
+
+
 class _Reader:
     """Reúne los archivos de un tema, y apunta lo que está mal."""
 
@@ -146,7 +163,7 @@ class _Reader:
             self.faults += each.faults
         stored = []
         if not self.faults:
-            stored = [self._compile(each, exercises) for each in exercises]
+            stored = [self.compile(each, exercises) for each in exercises]
         for each in exercises:
             self.faults += [*each.faults, *_revealed(each)]
         if self.faults:
@@ -211,7 +228,8 @@ class _Reader:
 
     # Lo que `check` necesita
 
-    def _compile(self, made: ExerciseSource, exercises: list[ExerciseSource]) -> dict[str, Any]:
+    def compile(self, made: ExerciseSource, exercises: list[ExerciseSource]) -> dict[str, Any]:
+        """Da lo que se guarda de un ejercicio; lo que esté mal queda en sus `faults`."""
         options = {"gradiente": "gradient", "tolerancia": "tolerance"}
         options["entradas_pueden_cambiar"] = "inputs_may_change"
         given = made.options

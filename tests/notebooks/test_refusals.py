@@ -1,15 +1,17 @@
 """Lo que `course regenerate` rechaza de un ejercicio: en español, con su archivo y su línea."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from course_lib.notebooks.first_draft import DraftError, write_draft
-from course_lib.notebooks.topic_source import FaultsError, TopicSource
+from course_lib.notebooks.topic_source import FaultsError, TopicSource, read_exercise
 from course_lib.notebooks.verification import verify
 
 pytestmark = pytest.mark.usefixtures("as_user")
 
+ROOT = Path(__file__).parents[2]
 HEAD = "puntos: 1\n"
 SQUARE = "- `2 * x` → `x**2`\n"
 
@@ -241,3 +243,15 @@ def test_numbers_points_and_counts_are_made(draft):
     assert cells[0].startswith("# Soluciones: demo\n\nDos ejercicios y 3 puntos.")
     assert "## Ejercicio 2 · Título del ejercicio (2 puntos)" in "\n".join(cells)
     assert cells[-1] == 'check("demo.triple", triple)'
+
+
+def test_one_file_alone_is_an_exercise(tmp_path):
+    """Lo que enseña la guía: un archivo, sin su tema."""
+    guide = ROOT / "book" / "_static" / "instructor_guide" / "self_attention" / "causal_mask.md"
+    exercise = read_exercise(guide)
+    assert (exercise.name, len(exercise.misconceptions)) == ("self_attention.causal_mask", 4)
+    copy = tmp_path / "solutions" / "self_attention" / "causal_mask.md"
+    copy.parent.mkdir(parents=True)
+    copy.write_text(guide.read_text().replace("`return visible` →", "`return hidden` →"))
+    with pytest.raises(FaultsError, match=r"línea \d+: «return hidden» no está en la solución"):
+        read_exercise(copy)

@@ -9,9 +9,10 @@ import jupytext
 PROJECT = Path(__file__).resolve().parents[3]
 OWN_TEXT = "el código del capítulo"
 LOCK = "requirements.txt"
-# Lo que un capítulo lee, con su ruta escrita en una celda: modelos guardados y mediciones.
+# Lo que un capítulo lee, con su ruta escrita en una celda: modelos, mediciones y ejercicios.
 MODEL = re.compile(r"book/_models/\w+")
 RECORD = re.compile(r"benchmarks/results/\w+\.json")
+EXAMPLE = re.compile(r"book/_static/instructor_guide/\w+")
 
 
 def chapter_inputs(path: Path, project: Path = PROJECT) -> dict[str, str]:
@@ -22,9 +23,10 @@ def chapter_inputs(path: Path, project: Path = PROJECT) -> dict[str, str]:
     inputs = {OWN_TEXT: _digest("\0".join(code).encode()), LOCK: _file(project / LOCK)}
     for file in parts.module_files(parts.reachable_modules(parts.imported_modules(code))):
         inputs[_name(file)] = _digest(parts.code_of(file).encode())
-    for record in sorted(set(RECORD.findall("\n".join(code)))):
+    text = "\n".join(code)
+    for record in sorted(set(RECORD.findall(text))):
         inputs[record] = _file(project / record)
-    for folder in sorted(set(MODEL.findall("\n".join(code)))):
+    for folder in sorted({*MODEL.findall(text), *EXAMPLE.findall(text)}):
         for file in sorted((project / folder).glob("*")):
             inputs[f"{folder}/{file.name}"] = _file(file)
     return inputs
