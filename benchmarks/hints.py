@@ -7,8 +7,9 @@ en `tests/checks/alternatives`; en float64; con entradas que no son contiguas; d
 hay). **Mutantes**: los que dejan de pasar, de la solución con un cambio.
 
 **Dos errores**: los errores frecuentes que se pueden cometer a la vez, de dos en dos y con diez
-semillas. Reciben la pista de **los dos**, la de **uno**, la de los dos **entre otras** (otro error,
-u otros dos, dan el mismo resultado), o **ninguna**: la propiedad que falla y nada más.
+semillas. Reciben la pista de **los dos**, la de **uno**, la de los dos **entre otras** (otros dos
+dan el mismo resultado), la de otro error **más simple** (él solo da siempre lo mismo), o
+**ninguna**: la propiedad que falla y nada más.
 
 **Dos mutantes**: soluciones con dos cambios a la vez, de los que por separado reciben pistas
 distintas; las nombradas, de las que hay, sin pasar de 150 por ejercicio. **Falsas** son las pistas
@@ -122,7 +123,7 @@ def numbers_of(name: str) -> tuple[str, dict[str, Any], list[str]]:
     faults += [(style, *each) for style, found in failed.items() for each in found]
     faults += [("vive", each) for mutation in made for each in mutation.alive]
     untrue = [each for mutation in made for each in mutation.false]
-    untrue += pairs.false + pairs.same + mutants.false + any_mutants.false
+    untrue += pairs.false + mutants.false + any_mutants.false
     faults += [("pista falsa", *each) for each in untrue]
     faults += [("sin nombre", *each) for each in mutants.unnamed]
     numbers = {
@@ -140,6 +141,7 @@ def numbers_of(name: str) -> tuple[str, dict[str, Any], list[str]]:
         "both": pairs.both,
         "one": pairs.one,
         "among": pairs.among,
+        "simpler": len(pairs.simpler),
         "unnamed": len(pairs.unnamed),
         "mutant_pairs": mutants.tried,
         "mutant_pairs_named": mutants.tried - len(mutants.unnamed) - len(mutants.false),
@@ -169,6 +171,7 @@ def row_of(numbers: dict[str, Any]) -> dict[str, Any]:
         "los dos": n["both"],
         "uno": n["one"],
         "entre otras": n["among"],
+        "más simple": n["simpler"],
         "ninguna": n["unnamed"],
         "dos mutantes": f"{n['mutant_pairs_named']} / {n['mutant_pairs']}",
         "falsas": n["false"],

@@ -109,16 +109,16 @@ class Pairs:
     """Qué pista reciben unas parejas de errores, cada una con los nombres de los suyos.
 
     `both`: la de los dos; `one`: la de uno; `among`: la de los dos, junto a la de otros que dan el
-    mismo resultado; `same`: la de otro error que, con otras semillas, da lo mismo; `undone`:
-    ninguna, porque uno deshace el otro y la respuesta está bien; `unnamed`: ninguna, solo la
-    propiedad que falla; `false`: la de otro error, sin serlo.
+    mismo resultado; `simpler`: la de otro error que él solo da siempre lo mismo, y se prefiere;
+    `undone`: ninguna, porque uno deshace el otro y la respuesta está bien; `unnamed`: ninguna, solo
+    la propiedad que falla; `false`: la de otro error, sin serlo.
     """
 
     exercise: Exercise
     both: int = 0
     one: int = 0
     among: int = 0
-    same: list[tuple] = field(default_factory=list)
+    simpler: list[tuple] = field(default_factory=list)
     undone: list[tuple] = field(default_factory=list)
     unnamed: list[tuple] = field(default_factory=list)
     false: list[tuple] = field(default_factory=list)
@@ -127,7 +127,7 @@ class Pairs:
     def tried(self) -> int:
         """Las que se juzgaron y tienen algún error."""
         named = self.both + self.one + self.among
-        return named + sum(map(len, (self.same, self.unnamed, self.false)))
+        return named + sum(map(len, (self.simpler, self.unnamed, self.false)))
 
     def classify(self, student, own: set[str], verdict: Verdict, *record) -> None:
         named = set(verdict.misconceptions)
@@ -145,7 +145,7 @@ class Pairs:
             self.one += 1
         else:
             alike = keeps_its_hint(self.exercise, student, verdict)
-            (self.same if alike else self.false).append(record)
+            (self.simpler if alike else self.false).append(record)
 
 
 def diagnose_pairs(exercise: Exercise, seeds: Iterable[int], most: int | None = None) -> Pairs:
