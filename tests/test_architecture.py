@@ -160,9 +160,5 @@ def test_a_package_on_the_page_offers_all_that_its_modules_define(name):
 
 # Por dentro: la orden `course`, quien escribe archivos y lo que su paquete ya ofrece.
 INSIDE = {
-    "course_lib.cli",
-    "course_lib.cli_authoring",
-    "course_lib.doctor",
     "course_lib.files",
-    "course_lib.terminal",
 } | {f"course_lib.pretrained.{name}" for name in ("bert", "torch_modules", "transformer_xl")}

@@ -13,8 +13,7 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from course_lib import doctor
-from course_lib.cli import app
+from course_lib.cli import app, doctor
 from course_lib.grading.classroom import class_run, lanes
 from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 
@@ -410,7 +409,7 @@ def test_what_happens_to_the_disk_is_said_in_spanish_with_what_was_kept(
     def fails(*arguments, **options):
         raise OSError(number, os.strerror(number), "notas.csv")
 
-    monkeypatch.setattr("course_lib.cli._require_usable", fails)
+    monkeypatch.setattr("course_lib.cli.grade._require_usable", fails)
     result = CliRunner().invoke(app, ["grade", str(tmp_path), "--out", str(tmp_path / "out")])
     assert result.exit_code == 1
     told = " ".join(result.output.split())

@@ -1,4 +1,4 @@
-"""Los verbos de quien escribe ejercicios: `course new` y `course try`."""
+"""`course try`: qué veredicto recibe cada error de un ejercicio, y qué se escapa."""
 
 from __future__ import annotations
 
@@ -13,36 +13,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from course_lib.terminal import print_error
-
-_Name = Annotated[str, typer.Argument(metavar="TEMA.NOMBRE", help="El ejercicio.")]
-
-
-def new(name: _Name) -> None:
-    """Crea el borrador de un ejercicio, que ya se regenera, en solutions/TEMA/NOMBRE.md."""
-    from course_lib.notebooks.first_draft import DraftError, write_draft
-
-    topic, exercise = _parts(name)
-    try:
-        path = write_draft(topic, exercise, _root())
-    except DraftError as error:
-        print_error(str(error))
-        raise typer.Exit(1) from None
-    told = path.relative_to(_root()).as_posix()
-    Console().print(
-        f"✅ {told}: escríbelo, y míralo con «course try {name} --watch»", highlight=False
-    )
+from course_lib.cli.project import ExerciseName, project_root, topic_and_name
+from course_lib.cli.terminal import print_error
 
 
 def try_(
-    name: _Name,
+    name: ExerciseName,
     watch: Annotated[
         bool, typer.Option("--watch", help="Repite la tabla cada vez que se guarda el archivo.")
     ] = False,
 ) -> None:
     """Prueba un ejercicio: qué veredicto recibe cada error, y qué se escapa."""
-    topic, exercise = _parts(name)
-    root = _root()
+    topic, exercise = topic_and_name(name)
+    root = project_root()
     path = root / "solutions" / topic / f"{exercise}.md"
     if not path.is_file():
         print_error(f"No existe solutions/{topic}/{exercise}.md; créalo con «course new {name}».")
@@ -52,21 +35,6 @@ def try_(
         return
     if not _show(topic, exercise, root):
         raise typer.Exit(1)
-
-
-def _parts(name: str) -> tuple[str, str]:
-    import re
-
-    if not re.fullmatch(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*", name):
-        raise typer.BadParameter(f"El nombre es «tema.nombre», en minúsculas; llegó «{name}».")
-    topic, _, exercise = name.partition(".")
-    return topic, exercise
-
-
-def _root() -> Path:
-    from course_lib.cli import _project_root
-
-    return _project_root()
 
 
 def _watch(name: str, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Lo que hace `course doctor`: qué hay en este equipo, qué falta y cómo instalarlo."""
+"""`course doctor`: qué hay en este equipo, qué falta y cómo instalarlo."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ import re
 import shutil
 import sys
 from dataclasses import dataclass
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from course_lib.cli.terminal import print_error
 
 _PROGRAMS = {
     "make": ("los comandos make site y make test", "sudo apt-get install make"),
@@ -152,3 +159,27 @@ def _programs() -> list[Finding]:
 def _which(name: str) -> str:
     paths = (shutil.which(candidate) for candidate in _ALIASES.get(name, (name,)))
     return next((path for path in paths if path), "")
+
+
+def doctor() -> None:
+    """Muestra versiones, dispositivo y memoria, y dice qué falta y cómo instalarlo."""
+    console = Console()
+    table = Table("", "Qué", "Valor", title="Este equipo")
+    findings = examine()
+    for finding in findings:
+        table.add_row(_mark(finding), finding.name, Text(finding.value or finding.remedy))
+    console.print(table)
+    required = [finding.name for finding in findings if finding.missing and finding.required]
+    if required:
+        print_error(f"Falta lo indispensable: {', '.join(required)}.")
+        raise typer.Exit(1)
+    optional = [finding.name for finding in findings if finding.missing]
+    console.print(
+        f"Falta, sin ser indispensable: {', '.join(optional)}." if optional else "No falta nada."
+    )
+
+
+def _mark(finding: object) -> str:
+    if not finding.missing:
+        return "✅"
+    return "❌" if finding.required else "⚠️"

@@ -1,7 +1,4 @@
-"""El comando `course`: generar los cuadernos, comprobar uno, calificar y revisar el equipo.
-
-Códigos de salida: 0, hecho; 1, el trabajo encontró un fallo; 2, uso incorrecto.
-"""
+"""`course grade`: califica las entregas de una clase."""
 
 from __future__ import annotations
 
@@ -12,180 +9,13 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from course_lib.cli_authoring import new, try_
-from course_lib.terminal import SpanishCommand, SpanishGroup, apply_spanish_panels, print_error
-
-apply_spanish_panels()
-app = typer.Typer(
-    cls=SpanishGroup,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Herramientas del curso «Atención y Transformers».",
-)
-
-_STATES = {
-    "correct": ("✅", "correcto", "correctos", "green"),
-    "partial": ("🟡", "en parte", "en parte", "yellow"),
-    "wrong": ("❌", "incorrecto", "incorrectos", "red"),
-    "error": ("❌", "se detuvo", "se detuvieron", "red"),
-    "missing": ("❌", "sin comprobar", "sin comprobar", "red"),
-    "pending": ("⏳", "pendiente", "pendientes", "yellow"),
-}
+from course_lib.cli.terminal import print_error
 
 
-@app.command(cls=SpanishCommand)
-def regenerate(
-    topics: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEMA", help="Temas que se generan; si faltan, todos."),
-    ] = None,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="No escribe nada; falla si algún cuaderno no está al día."),
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Genera también los temas que no cambiaron.")
-    ] = False,
-) -> None:
-    """Genera los cuadernos de ejercicios y soluciones desde solutions/TEMA."""
-    from course_lib.notebooks import generation as notebooks
-
-    root = _project_root()
-    known = notebooks.topics_in(root)
-    unknown = [topic for topic in topics or [] if topic not in known]
-    if unknown:
-        raise typer.BadParameter(
-            f"No hay un tema «{unknown[0]}». Los que hay: {', '.join(known) or 'ninguno'}."
-        )
-    selected = list(dict.fromkeys(topics or known))
-    results = _run_with_progress(notebooks, selected, root, check, force)
-    orphans = [] if topics else notebooks.orphans(root)
-    for path in orphans:
-        print_error(f"{path}: no tiene fuente en solutions/; bórralo o escribe la fuente.")
-    if orphans or any(result.status in ("failed", "drifted") for result in results):
-        raise typer.Exit(1)
-
-
-def _run_with_progress(
-    notebooks: object, topics: list[str], root: Path, check: bool, force: bool
-) -> list:
-    console = Console(stderr=True)
-    columns = (TextColumn("Cuadernos"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=len(topics))
-
-        def report(result: object) -> None:
-            progress.advance(task)
-            _print_result(result, progress.console)
-
-        return notebooks.regenerate(topics, root, check=check, force=force, report=report)
-
-
-def _print_result(result: object, console: Console) -> None:
-    marks = {
-        "written": ("✅", f"generado en {result.seconds:.1f} s"),
-        "unchanged": ("✅", "sin cambios"),
-        "drifted": ("❌", "no está al día"),
-        "failed": ("❌", "no se generó"),
-    }
-    mark, text = marks[result.status]
-    console.print(f"{mark} {result.topic}: {text}", highlight=False)
-    for reason in result.reasons:
-        console.print(f"   {reason}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _project_root() -> Path:
-    """Busca hacia arriba la carpeta del proyecto: la que tiene `solutions/` y `course_lib/`."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / "solutions").is_dir() and (folder / "course_lib").is_dir():
-            return folder
-    raise typer.BadParameter(
-        "Esta carpeta no está dentro del proyecto del curso; entra en la que tiene solutions/."
-    )
-
-
-app.command(cls=SpanishCommand)(new)
-app.command("try", cls=SpanishCommand)(try_)
-
-
-@app.command(cls=SpanishCommand)
-def check(
-    notebook: Annotated[
-        Path, typer.Argument(metavar="CUADERNO", help="El cuaderno de ejercicios (.ipynb).")
-    ],
-    timeout: Annotated[
-        int,
-        typer.Option(metavar="SEGUNDOS", min=1, help="Tiempo que puede tardar cada celda."),
-    ] = 60,
-) -> None:
-    """Ejecuta un cuaderno de ejercicios y muestra el veredicto de cada uno."""
-    from course_lib.grading.self_check import NotebookFileError, check_notebook
-
-    console = Console()
-    try:
-        with Console(stderr=True).status("Ejecutando el cuaderno…"):
-            report = check_notebook(notebook, timeout=timeout)
-    except NotebookFileError as error:
-        print_error(str(error))
-        raise typer.Exit(2) from None
-    _print_report(notebook, report, console)
-    if report.has_faults:
-        raise typer.Exit(1)
-
-
-def _print_report(notebook: Path, report: object, console: Console) -> None:
-    """Escribe la tabla, lo que dice cada veredicto, las celdas que se detuvieron y el total."""
-
-    def say(text: str, style: str | None = None) -> None:
-        # En una terminal, las líneas se parten entre palabras; en un archivo, quien lee decide.
-        soft = not console.is_terminal
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=soft)
-
-    console.print(_report_table(notebook, report))
-    for row in report.rows:
-        if row.message:
-            say(f"{_STATES[row.state()][0]} {row.exercise}: {row.message}{row.credit()}")
-    for cell in report.broken_cells:
-        say(f"Se detuvo {cell}", "yellow")
-    for note in report.notes:
-        say(f"Aviso: {note}", "yellow")
-    say(f"Total: {report.points} de {report.max_points} puntos ({_counts_text(report.counts())})")
-
-
-def _counts_text(counts: dict[str, int]) -> str:
-    words = {state: (one, many) for state, (_, one, many, _) in _STATES.items()}
-    return ", ".join(f"{counts[s]} {words[s][counts[s] > 1]}" for s in words if s in counts)
-
-
-def _report_table(notebook: Path, report: object) -> Table:
-    """Los ejercicios, sin el nombre del tema si todos son del mismo."""
-    topics = {row.exercise.partition(".")[0] for row in report.rows}
-    table = Table(title=Text(notebook.name))
-    table.add_column("Ejercicio", overflow="fold")
-    table.add_column("Estado", no_wrap=True)
-    table.add_column("Puntos", justify="right", no_wrap=True)
-    for row in report.rows:
-        name = row.exercise if len(topics) > 1 else row.exercise.partition(".")[2]
-        mark, label, _, style = _STATES[row.state()]
-        points = f"{row.points}/{row.max_points}"
-        table.add_row(Text(name), Text(f"{mark} {label}", style=style), points)
-    return table
-
-
-@app.command(cls=SpanishCommand)
 def grade(
     submissions: Annotated[
         Path,
@@ -415,34 +245,3 @@ def _class_table(results: object) -> Table:
         left = len(results.works) - results.graded
         table.add_row("(no se calificaron)", str(left), "", "", "")
     return table
-
-
-@app.command(cls=SpanishCommand)
-def doctor() -> None:
-    """Muestra versiones, dispositivo y memoria, y dice qué falta y cómo instalarlo."""
-    from course_lib.doctor import examine
-
-    console = Console()
-    table = Table("", "Qué", "Valor", title="Este equipo")
-    findings = examine()
-    for finding in findings:
-        table.add_row(_doctor_mark(finding), finding.name, Text(finding.value or finding.remedy))
-    console.print(table)
-    required = [finding.name for finding in findings if finding.missing and finding.required]
-    if required:
-        print_error(f"Falta lo indispensable: {', '.join(required)}.")
-        raise typer.Exit(1)
-    optional = [finding.name for finding in findings if finding.missing]
-    console.print(
-        f"Falta, sin ser indispensable: {', '.join(optional)}." if optional else "No falta nada."
-    )
-
-
-def _doctor_mark(finding: object) -> str:
-    if not finding.missing:
-        return "✅"
-    return "❌" if finding.required else "⚠️"
-
-
-if __name__ == "__main__":
-    app()

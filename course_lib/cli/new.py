@@ -1,0 +1,25 @@
+"""`course new`: el borrador de un ejercicio."""
+
+from __future__ import annotations
+
+import typer
+from rich.console import Console
+
+from course_lib.cli.project import ExerciseName, project_root, topic_and_name
+from course_lib.cli.terminal import print_error
+
+
+def new(name: ExerciseName) -> None:
+    """Crea el borrador de un ejercicio, que ya se regenera, en solutions/TEMA/NOMBRE.md."""
+    from course_lib.notebooks.first_draft import DraftError, write_draft
+
+    topic, exercise = topic_and_name(name)
+    try:
+        path = write_draft(topic, exercise, project_root())
+    except DraftError as error:
+        print_error(str(error))
+        raise typer.Exit(1) from None
+    told = path.relative_to(project_root()).as_posix()
+    Console().print(
+        f"✅ {told}: escríbelo, y míralo con «course try {name} --watch»", highlight=False
+    )
