@@ -13,7 +13,7 @@ def additive_scores(
     K: Float[Tensor, "*#batch t_k d_k"],
     W_q: Float[Tensor, "in_q d_a"],
     W_k: Float[Tensor, "in_k d_b"],
-    v: Float[Tensor, "d_c"],
+    v: Float[Tensor, " d_c"],
 ) -> Float[Tensor, "*batch t_q t_k"]:
     """Puntúa cada clave para cada consulta con una red pequeña de una capa oculta.
 
@@ -59,7 +59,7 @@ def additive_scores(
 def combine_projected(
     P_q: Float[Tensor, "*#batch t_q d_a"],
     P_k: Float[Tensor, "*#batch t_k d_a"],
-    v: Float[Tensor, "d_a"],
+    v: Float[Tensor, " d_a"],
 ) -> Float[Tensor, "*batch t_q t_k"]:
     """Termina `additive_scores` con consultas y claves ya proyectadas.
 

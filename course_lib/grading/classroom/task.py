@@ -34,7 +34,7 @@ from course_lib.grading.submission import (
     read_submission,
     topic_sheet,
 )
-from course_lib.notebooks.fingerprint import library_fingerprint
+from course_lib.notebooks.fingerprint import EXERCISES, library_fingerprint
 
 OTHER_VERSION = (
     "el proceso que califica tiene otra versión del curso o de sus paquetes, o cambió mientras se "
