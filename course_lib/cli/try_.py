@@ -74,7 +74,7 @@ def _show(topic: str, name: str, root: Path) -> bool:
         rows = read_trial(topic, name, root).run()
     table = Table("", "Qué", "Cuál", "Qué pasa", title=Text(f"{topic}.{name}"))
     for row in rows:
-        style = "green" if row.is_good else "bold red"
+        style = "green" if row.is_good else "red"
         mark = "✅" if row.is_good else "❌"
         table.add_row(mark, row.kind, Text(row.name), Text(row.told, style=style))
     console.print(table)

@@ -358,7 +358,7 @@ class _Reader:
         made = self.made
         for cell in made.cells:
             if cell.kind == "markdown" and re.search(r"^### (BEGIN|END) SOLUTION", cell.text, re.M):
-                made.fault(cell.line, "los marcadores van en una celda de código ({code-cell}).")
+                made.fault(cell.line, "los marcadores van en una celda de código (`{code-cell}`).")
             if cell.kind == "code":
                 self._require_python(cell.text, cell.line)
         marked = [cell for cell in made.cells if cell.is_marked]

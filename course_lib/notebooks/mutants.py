@@ -217,7 +217,7 @@ def _change_call(node):
 
 
 def _is_module(node):
-    """Si un nombre con puntos parece un módulo: torch, torch.nn.functional, math, F."""
+    """Si un nombre con puntos parece un módulo: `torch`, `torch.nn.functional`, `math`, `F`."""
     root = node
     while isinstance(root, ast.Attribute):
         root = root.value

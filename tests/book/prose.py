@@ -55,14 +55,16 @@ NOT_PROSE = {
 READ_OPTIONS = {"alt", "caption"}
 ROLE_TARGET = re.compile(r"^(.*?)\s*<[^<>]*>$", re.S)
 # Textos del corpus: son datos, en español y en inglés; tienen sus propias pruebas.
-# terminal.py traduce los mensajes de Typer: los originales están en inglés.
+# terminal.py traduce los mensajes de Typer: los originales están en inglés. El borrador de un
+# ejercicio es un archivo con su cabecera y su código.
 CORPUS = {
-    "course_lib/terminal.py",
+    "course_lib/cli/terminal.py",
     "course_lib/data/_grammar.py",
+    "course_lib/notebooks/first_draft.py",
 }
 # Textos que no son prosa: patrones de einops, expresiones regulares, marcado, SQL y
 # mensajes de torch.
-MACHINE = re.compile(r"->|\\|\(\?:|<\w+ |xmlns|0x|inplace|^\s*(SELECT|CREATE|INSERT)\b")
+MACHINE = re.compile(r"^def |->|\\|\(\?:|<\w+ |xmlns|0x|inplace|^\s*(SELECT|CREATE|INSERT)\b")
 OPTIONS = {"loc", "style", "textcoords", "xycoords"}  # argumentos cuyo valor no es prosa
 SPOKEN_ROLES = {"term", "ref", "doc", "numref", "eq"}
 
@@ -234,8 +236,9 @@ def of_docstring(text: str, source: str, line: int) -> Iterator[Prose]:
 SHAPE = re.compile(r"\[[a-z_]+(, ?[\w ./·*+-]+)*\]")
 
 
-# En un mensaje, el argumento del que habla («beta: se esperaba…») y uno escrito con su valor.
-ARGUMENT = re.compile(r"^[a-z_]+(?=: )|\b\w+=(\"[^\"]*\"|\w+)")
+# En un mensaje, el argumento del que habla («beta: se esperaba…»), uno escrito con su valor y una
+# orden, que puede seguir en otro trozo.
+ARGUMENT = re.compile(r"^[a-z_]+(?=: )|\b\w+=(\"[^\"]*\"|\w+)|[«`]course [^»`]*(?:[»`]|$)")
 
 
 def without_code(text: str) -> str:
