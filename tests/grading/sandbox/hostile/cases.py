@@ -224,7 +224,7 @@ def soft_argmax(scores, beta):
 from course_lib.judging.compiled import compiled_topic
 soft_argmax = compiled_topic("attention")[0].reference
 """,
-        "no se puede usar al calificar",
+        "'NoneType' object is not subscriptable",
     ),
     instead_of_soft(
         "la función de la biblioteca que es la respuesta",
