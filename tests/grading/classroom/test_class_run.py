@@ -423,7 +423,7 @@ def test_a_grader_in_use_is_closed_when_it_ends(sandbox_here):
     slow = content([*BLANK, "import time; time.sleep(4)"])
     thread = threading.Thread(target=lambda: told.append(grade_task(slow, order())))
     thread.start()
-    while not task_module._GRADER._lock.locked() and not told:
+    while thread.is_alive() and not task_module._GRADER._lock.locked() and not told:
         time.sleep(0.01)
     task_module.close_grader()
     thread.join()
