@@ -46,7 +46,7 @@ def test_only_what_changed_runs_again(tiny_book):
 
     # La prosa no se ejecuta; un módulo que nadie usa, tampoco.
     book.write("book/dos", chapter("Dos, con otro título", "print('otro')"), notebook=True)
-    unused = book.folder / "course_lib" / "plotting.py"
+    unused = book.folder / "course_lib" / "plotting" / "__init__.py"
     unused.write_text(unused.read_text(encoding="utf-8") + "\nCHANGED = 1\n", encoding="utf-8")
     assert executed(book.build().stdout) == {}
 
