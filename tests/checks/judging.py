@@ -161,6 +161,10 @@ def diagnose_pairs(exercise: Exercise, seeds: Iterable[int], most: int | None = 
 # Los mutantes de la solución
 
 
+class TooLongError(BaseException):
+    """Se acabó el tiempo. No es una `Exception`: al juzgar, esas son errores del estudiante."""
+
+
 @contextlib.contextmanager
 def deadline(seconds: int) -> Iterator[None]:
     """Corta un mutante que no termina, donde el sistema tiene alarmas."""
@@ -169,12 +173,14 @@ def deadline(seconds: int) -> Iterator[None]:
         return
 
     def stop(signum, frame):
-        raise TimeoutError("el mutante no termina")
+        raise TooLongError
 
     previous = signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
     try:
         yield
+    except TooLongError:
+        raise TimeoutError("el mutante no termina") from None
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
