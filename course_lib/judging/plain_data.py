@@ -8,6 +8,7 @@ llega hasta aquí, porque la conversión no usa ningún método que él pueda re
 from __future__ import annotations
 
 import copy
+import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
