@@ -2,4 +2,5 @@
 
 from course_lib.cli import app
 
-app(prog_name="course")
+if __name__ == "__main__":
+    app(prog_name="course")
