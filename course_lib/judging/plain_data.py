@@ -8,6 +8,7 @@ llega hasta aquí, porque la conversión no usa ningún método que él pueda re
 from __future__ import annotations
 
 import copy
+import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -166,7 +167,8 @@ class Comparison:
 
     Argumentos:
         tolerance: relativa y absoluta; None la elige según el dtype esperado.
-        lenient_text: si en los textos no importan mayúsculas ni espacios (respuestas a preguntas).
+        lenient_text: si en los textos no importan mayúsculas, espacios ni comas (respuestas a
+            preguntas).
         any_dtype: si se comparan los números de un tensor sin mirar su dtype; las cifras que deben
             coincidir son las del dtype esperado.
     """
@@ -261,7 +263,7 @@ class Comparison:
 
     def _normal(self, text: str) -> str:
         normal = unicodedata.normalize("NFC", text)
-        return " ".join(normal.split()).casefold() if self.lenient_text else normal
+        return re.sub(r"[\s,;]+", "", normal).casefold() if self.lenient_text else normal
 
 
 # Decir qué falla

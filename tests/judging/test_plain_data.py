@@ -181,6 +181,7 @@ def test_what_counts_as_the_same(actual, expected):
 
 def test_the_text_of_an_answer_is_read_leniently_and_that_of_a_function_is_not():
     assert Comparison(lenient_text=True).same("  La  Clave ", "la clave")
+    assert Comparison(lenient_text=True).same("B, C, A", "BCA")
     assert not Comparison().same("La clave", "la clave")
 
 
