@@ -193,11 +193,14 @@ class _Exercise:
             self.fault(mistake.line, told)
 
     def _stops(self, exercise: Any, known: Any, seed: int) -> bool:
-        from course_lib.judging.running import draw_cases, run_cases
+        from course_lib.judging.running import draw_cases, run_cases, run_gradients
 
         if known.raises is None:
             return False
-        outcomes = run_cases(exercise, known.implementation, draw_cases(exercise, seed))
+        cases = draw_cases(exercise, seed)
+        outcomes = run_cases(exercise, known.implementation, cases)
+        if exercise.gradient and not any(outcome.failure for outcome in outcomes):
+            outcomes = run_gradients(exercise, known.implementation, cases)
         return any(o.failure and o.failure.kind == known.raises.__name__ for o in outcomes)
 
     def _alternative(self, exercise: Any, answer: Any, code: str, line: int) -> None:
