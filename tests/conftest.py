@@ -7,13 +7,12 @@ import sys
 import time
 from pathlib import Path
 
+import course_lib.checks
 import hypothesis
 import jaxtyping
 import pytest
 import torch
 from safetensors.torch import load_file
-
-import course_lib.checks
 
 # El tiempo nunca decide una prueba; en integración continua los ejemplos son siempre los mismos.
 hypothesis.settings.register_profile("course", deadline=None)
