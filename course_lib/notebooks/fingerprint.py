@@ -115,7 +115,7 @@ def _imports(tree: ast.Module) -> set[str]:
             names |= {node.module, *(name for part in parts for name in _loaded(part))}
         elif is_check(node):
             topic = node.args[0].value.partition(".")[0]
-            names |= {f"{PACKAGE}.checks.{topic}", f"{EXERCISES}.{topic}"}
+            names.add(f"{EXERCISES}.{topic}")
     return names
 
 

@@ -669,6 +669,7 @@ def test_an_unknown_name_is_explained(name):
 
 
 def test_the_example_topic_is_found(example_project):
+    example_project.prepare()
     assert find_exercise("example.double").points == 2
     assert check("example.double", lambda x: x**2).misconceptions == ("square",)
 
