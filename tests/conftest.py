@@ -7,7 +7,6 @@ import sys
 import time
 from pathlib import Path
 
-import course_lib.checks
 import hypothesis
 import jaxtyping
 import pytest
