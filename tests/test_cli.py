@@ -105,8 +105,8 @@ def test_regenerate_writes_checks_and_names_what_drifted(example_project):
     before = example_project.contents()
     drifted = example_project.course("regenerate", "--check")
     assert drifted.returncode == 1
-    assert "solutions/example.ipynb: cambió un módulo de course_lib que usa" in drifted.stderr
-    assert "exercises/example.ipynb: cambió un módulo de course_lib que usa" in drifted.stderr
+    assert "solutions/example.ipynb: cambió course_lib/primitives/doubling.py" in drifted.stderr
+    assert "exercises/example.ipynb: cambió course_lib/primitives/doubling.py" in drifted.stderr
     assert example_project.contents() == before, "--check no escribe"
 
     assert example_project.course("regenerate").returncode == 0

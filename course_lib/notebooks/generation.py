@@ -22,7 +22,7 @@ from typing import Any
 from course_lib._extras import extra
 from course_lib.files import write_atomically
 from course_lib.notebooks.execution import CellFailedError, execute, verdicts
-from course_lib.notebooks.fingerprint import code_cells, imported_modules, library_fingerprint
+from course_lib.notebooks.fingerprint import code_cells, imported_modules, library_parts
 from course_lib.notebooks.source import (
     SOLUTION_ONLY,
     NotebookError,
@@ -64,7 +64,7 @@ _MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 def prepare(
     source: TopicSource,
     kind: str,
-    stamp: dict[str, str],
+    stamp: dict[str, Any],
     exercises: Path | None = None,
 ) -> bytes:
     """Ejecuta un cuaderno y da los bytes que se escribirán.
@@ -190,18 +190,18 @@ def _path(root: Path, kind: str, topic: str) -> Path:
     return root / kind / f"{topic}.ipynb"
 
 
-def _stamp(source: TopicSource) -> dict[str, str]:
+def _stamp(source: TopicSource) -> dict[str, Any]:
     """Resume de qué se genera: el texto entero de la fuente y la biblioteca que alcanza."""
     modules = imported_modules(cell.source for cell in code_cells(source.notebook))
     modules = (modules - {compiled_name(source.topic)}) | source.modules()
     text = source.text.replace("\r\n", "\n").encode("utf-8")
     return {
         "source": hashlib.sha256(text).hexdigest(),
-        "library": library_fingerprint(modules | {__name__}, source.root),
+        "library": library_parts(modules | {__name__}, source.root),
     }
 
 
-def _notebook_drift(path: Path, stamp: dict[str, str]) -> str | None:
+def _notebook_drift(path: Path, stamp: dict[str, Any]) -> str | None:
     try:
         content = path.read_bytes()
         notebook = nbformat.from_dict(json.loads(content))
@@ -215,9 +215,22 @@ def _notebook_drift(path: Path, stamp: dict[str, str]) -> str | None:
         return "fue modificado a mano"
     if stored.get("source") != stamp["source"]:
         return f"la fuente de «{path.stem}», en solutions/, cambió después"
-    if stored.get("library") != stamp["library"]:
-        return "cambió un módulo de course_lib que usa, o requirements.txt"
-    return None
+    return _library_drift(stored.get("library"), stamp["library"])
+
+
+_MOST_NAMED = 3
+
+
+def _library_drift(stored: Any, now: dict[str, str]) -> str | None:
+    before = stored if isinstance(stored, dict) else {}
+    changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    if not changed:
+        return None
+    named, more = changed[:_MOST_NAMED], len(changed) - _MOST_NAMED
+    if more > 0:
+        named.append(f"otros {more}" if more > 1 else "otro más")
+    listed = " y ".join(part for part in (", ".join(named[:-1]), named[-1]) if part)
+    return f"{'cambió' if len(changed) == 1 else 'cambiaron'} {listed}"
 
 
 # Escribir

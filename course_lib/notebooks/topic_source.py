@@ -45,6 +45,7 @@ from course_lib.notebooks.exercise_source import (
     ExerciseSource,
     Fault,
     Mistake,
+    bound_names,
     find_edit,
     front_matter,
     parse_markdown,
@@ -173,6 +174,7 @@ class _Reader:
         for each in found.values():
             self.faults += each.faults
             self._without_checks(each.file, each.cells)
+        self._without_rebinding(exercises)
         stored = []
         if not self.faults:
             stored = [self.compile(each, exercises) for each in exercises]
@@ -232,6 +234,29 @@ class _Reader:
             if tree and any(map(is_check, ast.walk(tree))):
                 told = "la celda que comprueba se escribe sola, detrás de la solución: quítala."
                 self.faults.append(Fault(file, cell.line, told))
+
+    def _without_rebinding(self, exercises: list[ExerciseSource]) -> None:
+        """Lo que una celda importa, o contesta un ejercicio, ninguna otra lo vuelve a definir.
+
+        Al calificar se llama a cada función cuando el cuaderno entero ya se ejecutó.
+        """
+        answers = {each.answer: each for each in exercises}
+        around = [(cell, self.file) for cell, _, _ in self.around if cell is not None]
+        cells = [*around, *((cell, each.file) for each in exercises for cell in each.cells)]
+        trees = [(parse_cell(c.text), c, file) for c, file in cells if c.kind == "code"]
+        imports = (ast.Import, ast.ImportFrom)
+        imported = set()
+        for tree, _, _ in trees:
+            found = [node for node in tree.body if isinstance(node, imports)] if tree else []
+            imported |= set(bound_names(ast.Module(found, [])))
+        for tree, cell, file in trees:
+            own = [node for node in tree.body if not isinstance(node, imports)] if tree else []
+            for name in dict.fromkeys(bound_names(ast.Module(own, []))):
+                is_answer = name in answers and answers[name].solution is not cell
+                if is_answer or name in imported:
+                    what = f"la respuesta de «{answers[name].name}»" if is_answer else "un import"
+                    told = f"esta celda vuelve a definir «{name}», que es {what}: usa otro nombre."
+                    self.faults.append(Fault(file, cell.line, told))
 
     def _in_order(self, found: dict[str, ExerciseSource]) -> list[ExerciseSource]:
         order: dict[str, int] = {}
