@@ -92,7 +92,7 @@ def _each(names: list[str], processes: int) -> Iterator[tuple[str, dict[str, Any
 
 def fingerprint(topic: str) -> str:
     """Resume todo aquello de lo que dependen los números de un tema."""
-    modules = [f"course_lib.checks.{topic}", f"{EXERCISES}.{topic}", "course_lib.judging.check"]
+    modules = [f"{EXERCISES}.{topic}", "course_lib.judging.check"]
     files = [*(ROOT / "solutions").glob(f"{topic}/*.md"), ROOT / "solutions" / f"{topic}.ipynb"]
     files = [*sorted(files), Path(__file__), ROOT / "course_lib" / "notebooks" / "mutants.py"]
     files += [ROOT / "tests" / "checks" / f"{name}.py" for name in ("judging", "correct")]

@@ -58,7 +58,7 @@ def _affected(file: Path) -> Iterator[str]:
     if file.parts[0] == "tests":
         tests = [file] if file.name.startswith("test_") else file.parent.glob("test_*.py")
         yield from map(str, tests)
-    elif file.parts[:2] == ("course_lib", "checks"):
+    elif file.parts[:3] == ("course_lib", "judging", "exercises"):
         yield from (str(path) for path in _tests() if path.startswith("tests/checks"))
     elif file.parts[0] == "course_lib":
         near, seen = _modules(file), set()

@@ -13,7 +13,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-import course_lib.checks
+import course_lib
+from course_lib.judging import compiled
 
 # El tiempo nunca decide una prueba; en integración continua los ejemplos son siempre los mismos.
 hypothesis.settings.register_profile("course", deadline=None)
@@ -110,7 +111,6 @@ class ExampleProject:
         "_extras.py",
         "_lazy.py",
         "cli",
-        "checks/__init__.py",
         "judging",
         "notebooks",
         "grading",
@@ -119,8 +119,9 @@ class ExampleProject:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.source = root / "solutions" / "example.md"
-        self.checks = root / "course_lib" / "checks" / "example.py"
+        self.topic = root / "solutions" / "example" / "_topic.md"
+        self.source = root / "solutions" / "example" / "double.md"
+        self.compiled = root / "course_lib" / "judging" / "exercises" / "example.json"
         self.notebooks = {k: root / k / "example.ipynb" for k in ("solutions", "exercises")}
 
     @classmethod
@@ -134,12 +135,17 @@ class ExampleProject:
         project.write("course_lib/primitives/doubling.py", 'GREETING = "hola"\n')
         project.write("course_lib/plotting.py", "COLORS = {}\n")
         project.write("requirements.txt", "torch==2.13.0\n")
-        project.write("solutions/example.md", (cls.FILES / "example_source.md").read_text())
-        project.write("course_lib/checks/example.py", (cls.FILES / "example_checks.py").read_text())
-        paths = [*course_lib.checks.__path__, str(project.checks.parent)]
-        monkeypatch.setattr(course_lib.checks, "__path__", paths)
-        monkeypatch.delitem(sys.modules, "course_lib.checks.example", raising=False)
+        for path in cls.FILES.glob("*.md"):
+            project.write(f"solutions/example/{path.name}", path.read_text())
+        monkeypatch.setattr(compiled, "FOLDER", root / "course_lib" / "judging" / "exercises")
         return project
+
+    def prepare(self) -> None:
+        """Prepara los ejercicios, sin ejecutar los cuadernos."""
+        from course_lib.notebooks.topic_source import TopicSource
+
+        content = TopicSource.read("example", self.root).compiled.decode()
+        self.write(self.compiled.relative_to(self.root).as_posix(), content)
 
     def write(self, name: str, text: str) -> None:
         path = self.root / name
@@ -147,7 +153,7 @@ class ExampleProject:
         path.write_text(text)
 
     def edit(self, old: str, new: str, path: Path | None = None) -> None:
-        """Cambia un texto, que debe estar, en la fuente del tema o en otro archivo."""
+        """Cambia un texto, que debe estar, en la fuente de `double` o en otro archivo."""
         path = path or self.source
         text = path.read_text()
         assert old in text, f"«{old}» no está en {path}"

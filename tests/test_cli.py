@@ -105,8 +105,8 @@ def test_regenerate_writes_checks_and_names_what_drifted(example_project):
     before = example_project.contents()
     drifted = example_project.course("regenerate", "--check")
     assert drifted.returncode == 1
-    assert "solutions/example.ipynb: cambió un módulo de course_lib que usa" in drifted.stderr
-    assert "exercises/example.ipynb: cambió un módulo de course_lib que usa" in drifted.stderr
+    assert "solutions/example.ipynb: cambió course_lib/primitives/doubling.py" in drifted.stderr
+    assert "exercises/example.ipynb: cambió course_lib/primitives/doubling.py" in drifted.stderr
     assert example_project.contents() == before, "--check no escribe"
 
     assert example_project.course("regenerate").returncode == 0
@@ -117,12 +117,12 @@ def test_regenerate_fails_naming_file_and_cell(example_project):
     example_project.edit("### END SOLUTION", "# fin")
     result = example_project.course("regenerate")
     assert result.returncode == 1
-    assert "solutions/example.md, celda 4" in result.stderr
+    assert "solutions/example/double.md, línea 11: hay un BEGIN SOLUTION sin" in result.stderr
     assert "Traceback" not in result.stderr
 
 
 def test_a_topic_that_fails_does_not_stop_the_others(example_project):
-    example_project.write("solutions/broken.md", "# Soluciones: Roto\n")
+    example_project.write("solutions/broken/_topic.md", "# Roto\n")
     example_project.write("exercises/old.ipynb", "{}")
     result = example_project.course("regenerate")
     assert result.returncode == 1
@@ -134,6 +134,7 @@ def test_a_topic_that_fails_does_not_stop_the_others(example_project):
 
 
 def test_check_shows_the_verdicts_and_does_not_touch_the_file(example_project):
+    example_project.prepare()
     path = student_notebook(
         example_project.root / "entrega.ipynb",
         "def double(x):\n    return x**2",
@@ -152,6 +153,7 @@ def test_check_shows_the_verdicts_and_does_not_touch_the_file(example_project):
 
 
 def test_check_of_a_right_notebook_ends_with_zero(example_project):
+    example_project.prepare()
     path = student_notebook(
         example_project.root / "entrega.ipynb",
         '%time\ncheck("example.double", lambda x: x + x)',
@@ -162,6 +164,7 @@ def test_check_of_a_right_notebook_ends_with_zero(example_project):
 
 
 def test_check_survives_endless_cells_and_says_what_was_not_checked(example_project):
+    example_project.prepare()
     path = student_notebook(
         example_project.root / "entrega.ipynb",
         "while True: pass",

@@ -90,7 +90,7 @@ def code_of(path):
     ("files", "layers"),
     [
         ("exercises/*.ipynb", []),
-        ("solutions/*.md", []),
+        ("solutions/*.ipynb", []),
         ("book/*.md", ["site"]),
         ("book/_ext/**/*.py", ["site"]),
     ],

@@ -1,14 +1,13 @@
 """Un ejercicio es un dato: su referencia, sus entradas y los errores frecuentes que sabe explicar.
 
-Los ejercicios de un tema están en `course_lib/checks/TEMA.py`, en la tupla `EXERCISES`. Entradas y
-salidas son datos simples (tensores, números, textos, valores lógicos, listas, tuplas y diccionarios
-de ellos), para que puedan cruzar una tubería y el estudiante corra en otro proceso.
+`compiled` los construye de lo que `course regenerate` preparó. Entradas y salidas son datos simples
+(tensores, números, textos, valores lógicos, listas, tuplas y diccionarios de ellos), para que
+puedan cruzar una tubería y el estudiante corra en otro proceso.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
 import re
 from collections.abc import Callable, Iterable
@@ -51,56 +50,11 @@ class Misconception:
 
     def together(self, other: Misconception) -> Callable | None:
         """Da la respuesta que comete los dos errores; None si no se pueden cometer a la vez."""
-        return _together(self.implementation, other.implementation)
+        return None
 
 
 Pair = tuple[Misconception, Misconception, Callable]
 """Dos errores frecuentes, y una implementación que comete los dos."""
-
-
-def combinable(factory: Callable[..., Callable]) -> Callable[..., Callable]:
-    """Decora una fábrica de errores frecuentes: cada opción es un paso de la respuesta.
-
-    Todas las opciones tienen un valor por defecto, el paso correcto; sin ninguna, la fábrica da
-    una respuesta correcta. Dos errores de la misma fábrica que cambian pasos distintos se pueden
-    cometer a la vez, y al juzgar se reconocen los dos (`Exercise.pairs`). Por eso sus pistas hablan
-    solo de su paso: «el resto está bien» sería falso en compañía.
-
-    Errores:
-        TypeError: la fábrica tiene una opción sin valor por defecto.
-    """
-    signature = inspect.signature(factory)
-    defaults = {name: option.default for name, option in signature.parameters.items()}
-    if missing := [name for name, value in defaults.items() if value is inspect.Parameter.empty]:
-        raise TypeError(
-            f"{factory.__name__}: cada paso necesita su valor por defecto, el correcto; a "
-            f"{', '.join(missing)} le falta."
-        )
-
-    @functools.wraps(factory)
-    def make(*args: Any, **kwargs: Any) -> Callable:
-        options = signature.bind(*args, **kwargs).arguments
-        implementation = factory(*args, **kwargs)
-        changes = {name: step for name, step in options.items() if step is not defaults[name]}
-        implementation.made_by = make, changes
-        return implementation
-
-    return make
-
-
-def _together(a: Any, b: Any) -> Callable | None:
-    """Da la respuesta que comete los dos errores; None si no se pueden cometer a la vez."""
-    if not (_made_by(a) and _made_by(b)):
-        return None
-    (factory, changes), (other, others) = _made_by(a), _made_by(b)
-    if factory is not other or changes.keys() & others.keys():
-        return None
-    return factory(**changes, **others)
-
-
-def _made_by(implementation: Any) -> tuple[Callable, dict[str, Any]] | None:
-    """Da la fábrica de un error y las opciones que cambia, si viene de una."""
-    return getattr(implementation, "made_by", None)
 
 
 @dataclass(frozen=True)
@@ -217,14 +171,10 @@ class Exercise:
 
     @functools.cached_property
     def pairs(self) -> tuple[Pair, ...]:
-        """Los errores que se pueden cometer a la vez, de dos en dos, y quien comete los dos.
-
-        No están los que juntos son, opción por opción, otro de los errores del ejercicio.
-        """
-        declared = [made_by for m in self.misconceptions if (made_by := _made_by(m.implementation))]
+        """Los errores que se pueden cometer a la vez, de dos en dos, y quien comete los dos."""
         both = itertools.combinations(self.misconceptions, 2)
         made = ((a, b, a.together(b)) for a, b in both)
-        return tuple(each for each in made if each[2] and _made_by(each[2]) not in declared)
+        return tuple(each for each in made if each[2] is not None)
 
     @property
     def topic(self) -> str:

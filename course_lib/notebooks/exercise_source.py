@@ -592,7 +592,9 @@ def bound_names(tree: ast.Module) -> list[str]:
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             names += [alias.asname or alias.name.partition(".")[0] for alias in node.names]
         else:
-            stored = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+            inner = [n.target for n in ast.walk(node) if isinstance(n, ast.comprehension)]
+            own = {id(name) for target in inner for name in ast.walk(target)}
+            stored = [n for n in ast.walk(node) if isinstance(n, ast.Name) and id(n) not in own]
             names += [n.id for n in stored if isinstance(n.ctx, ast.Store)]
     return names
 

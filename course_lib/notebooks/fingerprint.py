@@ -29,9 +29,15 @@ PACKAGE = "course_lib"
 EXERCISES = f"{PACKAGE}.judging.exercises"
 """Los ejercicios preparados de un tema cuentan como un módulo: `exercises.TEMA`, de TEMA.json."""
 LOCK_FILE = "requirements.txt"
+_DIGITS = 12
 
 
 def library_fingerprint(modules: Iterable[str], near: Path | None) -> str:
+    """Resume en un solo texto lo que da `library_parts`."""
+    return _digest(f"{name}: {part}" for name, part in library_parts(modules, near).items())
+
+
+def library_parts(modules: Iterable[str], near: Path | None) -> dict[str, str]:
     """Resume los módulos alcanzados desde unos dados, y las versiones de los demás paquetes.
 
     De un módulo cuenta el código: cambiar un comentario o un docstring no vuelve a ejecutar nada.
@@ -40,12 +46,15 @@ def library_fingerprint(modules: Iterable[str], near: Path | None) -> str:
         modules: nombres completos de módulos de `course_lib`.
         near: un archivo o carpeta del proyecto; `requirements.txt` se busca de ahí hacia arriba.
             None, las versiones instaladas.
+
+    Devuelve:
+        dict[str, str]: por cada archivo, el resumen de su contenido.
     """
-    parts = [installed_versions() if near is None else _lock_text(near)]
+    found = {LOCK_FILE: _digest([installed_versions() if near is None else _lock_text(near)])}
     for path in module_files(reachable_modules(modules)):
-        relative = path.relative_to(_package_folder()).as_posix()
-        parts += [relative, code_of(path)]
-    return _digest(parts)
+        name = path.relative_to(_package_folder().parent).as_posix()
+        found[name] = _digest([code_of(path)])
+    return {name: part[:_DIGITS] for name, part in found.items()}
 
 
 def installed_versions() -> str:
@@ -115,7 +124,7 @@ def _imports(tree: ast.Module) -> set[str]:
             names |= {node.module, *(name for part in parts for name in _loaded(part))}
         elif is_check(node):
             topic = node.args[0].value.partition(".")[0]
-            names |= {f"{PACKAGE}.checks.{topic}", f"{EXERCISES}.{topic}"}
+            names.add(f"{EXERCISES}.{topic}")
     return names
 
 

@@ -1,4 +1,4 @@
-"""Genera, de `solutions/TEMA/` (o `solutions/TEMA.md`), los cuadernos y los ejercicios.
+"""Genera, de `solutions/TEMA/`, los cuadernos y los ejercicios.
 
 Los dos se arman (`notebook_source`), se ejecutan y se preparan por completo antes de escribir el
 primero; cada uno se escribe de una vez. Un corte en cualquier momento deja, de cada cuaderno, el
@@ -22,16 +22,13 @@ from typing import Any
 from course_lib._extras import extra
 from course_lib.files import write_atomically
 from course_lib.notebooks.execution import CellFailedError, execute, verdicts
-from course_lib.notebooks.fingerprint import code_cells, imported_modules, library_fingerprint
+from course_lib.notebooks.fingerprint import code_cells, imported_modules, library_parts
 from course_lib.notebooks.source import (
     SOLUTION_ONLY,
     NotebookError,
-    Source,
     build,
-    checked_names,
     notebook_metadata,
     tags,
-    validate_names,
 )
 from course_lib.notebooks.topic_source import (
     TopicSource,
@@ -65,10 +62,9 @@ _MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 
 
 def prepare(
-    source: Source,
+    source: TopicSource,
     kind: str,
-    names: list[str],
-    stamp: dict[str, str],
+    stamp: dict[str, Any],
     exercises: Path | None = None,
 ) -> bytes:
     """Ejecuta un cuaderno y da los bytes que se escribirán.
@@ -82,7 +78,7 @@ def prepare(
         execute(notebook, source.root, exercises=exercises)
     except CellFailedError as failure:
         raise NotebookError(_failure_text(source, kind, origins[failure.index], failure)) from None
-    _validate_verdicts(source, kind, notebook, names)
+    _validate_verdicts(source, kind, notebook)
     for cell, origin in zip(notebook.cells, origins, strict=True):
         if cell.cell_type == "code":
             _normalise_outputs(source, cell, origin)
@@ -92,7 +88,7 @@ def prepare(
     return dump(notebook)
 
 
-def _failure_text(source: Source, kind: str, cell: Any, failure: CellFailedError) -> str:
+def _failure_text(source: TopicSource, kind: str, cell: Any, failure: CellFailedError) -> str:
     text = f"{source.place(cell)}: la celda se detuvo: {failure.reason}."
     if kind == "exercises":
         text += (
@@ -102,10 +98,10 @@ def _failure_text(source: Source, kind: str, cell: Any, failure: CellFailedError
     return text
 
 
-def _validate_verdicts(source: Source, kind: str, notebook: Any, names: list[str]) -> None:
+def _validate_verdicts(source: TopicSource, kind: str, notebook: Any) -> None:
     wanted = {"solutions": "correct", "exercises": "pending"}[kind]
     found = verdicts(notebook)
-    for name in names:
+    for name in source.names:
         verdict = found.get(name, {"status": "missing", "message": "la celda no dio un veredicto"})
         if verdict["status"] == wanted:
             continue
@@ -119,7 +115,7 @@ def _validate_verdicts(source: Source, kind: str, notebook: Any, names: list[str
         )
 
 
-def _normalise_outputs(source: Source, cell: Any, origin: Any) -> None:
+def _normalise_outputs(source: TopicSource, cell: Any, origin: Any) -> None:
     """Deja solo lo que es igual en cada ejecución; si algo no puede serlo, lo dice."""
     if IGNORED_OUTPUT in tags(cell):
         cell.outputs = []
@@ -162,8 +158,7 @@ def dump(notebook: Any) -> bytes:
 
 def topics_in(root: Path) -> list[str]:
     """Da los temas que tienen fuente, en orden alfabético."""
-    found = [path.stem for path in (root / "solutions").glob("*.md")]
-    return sorted({*found, *(path.parent.name for path in (root / "solutions").glob("*/*.md"))})
+    return sorted({path.parent.name for path in (root / "solutions").glob("*/*.md")})
 
 
 def orphans(root: Path) -> list[str]:
@@ -179,14 +174,14 @@ def drift(topic: str, root: Path) -> list[str]:
     Errores:
         NotebookError: la fuente no existe o no se puede leer.
     """
-    source = Source.read(topic, root)
+    source = TopicSource.read(topic, root)
     stamp = _stamp(source)
     reasons = [
         f"{kind}/{topic}.ipynb: {reason}"
         for kind in KINDS
         if (reason := _notebook_drift(_path(root, kind, topic), stamp))
     ]
-    if isinstance(source, TopicSource) and (reason := compiled_drift(source)):
+    if reason := compiled_drift(source):
         reasons.append(reason)
     return reasons
 
@@ -195,19 +190,18 @@ def _path(root: Path, kind: str, topic: str) -> Path:
     return root / kind / f"{topic}.ipynb"
 
 
-def _stamp(source: Source) -> dict[str, str]:
+def _stamp(source: TopicSource) -> dict[str, Any]:
     """Resume de qué se genera: el texto entero de la fuente y la biblioteca que alcanza."""
     modules = imported_modules(cell.source for cell in code_cells(source.notebook))
-    if isinstance(source, TopicSource):
-        modules = (modules - {compiled_name(source.topic)}) | source.modules()
+    modules = (modules - {compiled_name(source.topic)}) | source.modules()
     text = source.text.replace("\r\n", "\n").encode("utf-8")
     return {
         "source": hashlib.sha256(text).hexdigest(),
-        "library": library_fingerprint(modules | {__name__}, source.root),
+        "library": library_parts(modules | {__name__}, source.root),
     }
 
 
-def _notebook_drift(path: Path, stamp: dict[str, str]) -> str | None:
+def _notebook_drift(path: Path, stamp: dict[str, Any]) -> str | None:
     try:
         content = path.read_bytes()
         notebook = nbformat.from_dict(json.loads(content))
@@ -221,9 +215,22 @@ def _notebook_drift(path: Path, stamp: dict[str, str]) -> str | None:
         return "fue modificado a mano"
     if stored.get("source") != stamp["source"]:
         return f"la fuente de «{path.stem}», en solutions/, cambió después"
-    if stored.get("library") != stamp["library"]:
-        return "cambió un módulo de course_lib que usa, o requirements.txt"
-    return None
+    return _library_drift(stored.get("library"), stamp["library"])
+
+
+_MOST_NAMED = 3
+
+
+def _library_drift(stored: Any, now: dict[str, str]) -> str | None:
+    before = stored if isinstance(stored, dict) else {}
+    changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    if not changed:
+        return None
+    named, more = changed[:_MOST_NAMED], len(changed) - _MOST_NAMED
+    if more > 0:
+        named.append(f"otros {more}" if more > 1 else "otro más")
+    listed = " y ".join(part for part in (", ".join(named[:-1]), named[-1]) if part)
+    return f"{'cambió' if len(changed) == 1 else 'cambiaron'} {listed}"
 
 
 # Escribir
@@ -298,38 +305,21 @@ def _topic_result(
         reasons = tuple(drift(topic, root))
         if check or not (reasons or force):
             return TopicResult(topic, "drifted" if reasons else "unchanged", reasons)
-        source = Source.read(topic, root)
+        source = TopicSource.read(topic, root)
         contents = _prepare_both(source, kernels)
         for kind, content in contents.items():
             write_atomically(_path(root, kind, topic), content)
-        if isinstance(source, TopicSource):
-            write_atomically(compiled_path(root, topic), source.compiled)
+        write_atomically(compiled_path(root, topic), source.compiled)
     except NotebookError as error:
         reasons = tuple(map(str, getattr(error, "faults", (error,))))
         return TopicResult(topic, "failed", reasons, time.perf_counter() - start)
     return TopicResult(topic, "written", reasons, time.perf_counter() - start)
 
 
-def _prepare_both(source: Source, kernels: ThreadPoolExecutor) -> dict[str, bytes]:
-    for kind in KINDS:
-        build(source, kind)  # los errores de la fuente se ven antes de arrancar un núcleo
-    names = checked_names(source)
+def _prepare_both(source: TopicSource, kernels: ThreadPoolExecutor) -> dict[str, bytes]:
     stamp = _stamp(source)
-    if isinstance(source, TopicSource):
-        with verified(source) as folder:
-            return _prepared(source, names, stamp, kernels, folder)
-    validate_names(source, names)
-    return _prepared(source, names, stamp, kernels)
-
-
-def _prepared(
-    source: Source,
-    names: list[str],
-    stamp: dict[str, str],
-    kernels: ThreadPoolExecutor,
-    exercises: Path | None = None,
-) -> dict[str, bytes]:
-    waiting: dict[str, Future] = {
-        kind: kernels.submit(prepare, source, kind, names, stamp, exercises) for kind in KINDS
-    }
-    return {kind: future.result() for kind, future in waiting.items()}
+    with verified(source) as exercises:
+        waiting: dict[str, Future] = {
+            kind: kernels.submit(prepare, source, kind, stamp, exercises) for kind in KINDS
+        }
+        return {kind: future.result() for kind, future in waiting.items()}

@@ -1,4 +1,4 @@
-"""La fuente de un tema, `solutions/TEMA.md`, y los dos cuadernos que salen de ella sin ejecutar.
+"""Los dos cuadernos de un tema, sin ejecutar: con las soluciones o con su hueco.
 
 En la fuente, `### BEGIN SOLUTION` y `### END SOLUTION` rodean cada respuesta. En el cuaderno de
 ejercicios ocupa su lugar, dentro de una función, un `raise NotImplementedError`; fuera de ella, las
@@ -8,25 +8,22 @@ está solo en las soluciones.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
-from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from course_lib._extras import extra
 from course_lib.judging import STUB_MESSAGE
-from course_lib.notebooks.fingerprint import code_cells, is_check, parse_cell
+
+if TYPE_CHECKING:
+    from course_lib.notebooks.topic_source import TopicSource
 
 with extra("author"):
-    import jupytext
     import nbformat
 
 SOLUTION_ONLY = "solution-only"
 
-_TITLES = {"solutions": "Soluciones", "exercises": "Ejercicios"}
+_TITLES = {"solutions": "# Soluciones:", "exercises": "# Ejercicios:"}
 _MARKER = re.compile(r"^(\s*)### (BEGIN|END) SOLUTION\s*$")
 _MARKER_LIKE = re.compile(r"^\s*#+\s*(BEGIN|END)\s+SOL", re.IGNORECASE)
 _STUB = re.compile(r"^\s*# STUB: ?(.*)$")
@@ -36,53 +33,14 @@ class NotebookError(Exception):
     """Un cuaderno no se puede generar; el mensaje nombra el archivo y la celda."""
 
 
-@dataclass(frozen=True)
-class Source:
-    """La fuente de un tema: `solutions/TEMA.md` y sus celdas."""
-
-    topic: str
-    root: Path
-    text: str
-    notebook: Any
-
-    @classmethod
-    def read(cls, topic: str, root: Path) -> Source:
-        """Lee la fuente: la carpeta `solutions/TEMA/` si la hay; si no, `solutions/TEMA.md`."""
-        from course_lib.notebooks.topic_source import TopicSource, is_topic
-
-        if is_topic(root, topic):
-            return TopicSource.read(topic, root)
-        path = root / "solutions" / f"{topic}.md"
-        try:
-            text = path.read_text(encoding="utf-8")
-            return cls(topic, root, text, jupytext.reads(text, fmt="md:myst"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise NotebookError(f"solutions/{topic}.md: no se pudo leer ({error}).") from None
-        except Exception as error:  # jupytext no tiene un error propio para un texto mal formado
-            message = " ".join(str(error).split())
-            raise NotebookError(
-                f"solutions/{topic}.md: no es un cuaderno MyST ({message})."
-            ) from error
-
-    def place(self, cell: Any) -> str:
-        """Nombra una celda de la fuente: archivo, número y línea."""
-        number = next(i for i, c in enumerate(self.notebook.cells, 1) if c is cell)
-        start = self.text.find(cell.source.strip() or "\0")
-        line = f", línea {self.text.count(chr(10), 0, start) + 1}" if start >= 0 else ""
-        return f"solutions/{self.topic}.md, celda {number}{line}"
-
-
-# De la fuente a los dos cuadernos
-
-
-def build(source: Source, kind: str) -> tuple[Any, list[Any]]:
+def build(source: TopicSource, kind: str) -> tuple[Any, list[Any]]:
     """Arma un cuaderno sin ejecutar.
 
     Devuelve:
         el cuaderno, y la celda de la fuente de la que viene cada una de las suyas.
 
     Errores:
-        NotebookError: marcadores sin pareja, anidados o mal escritos, o falta el título.
+        NotebookError: marcadores sin pareja, anidados o mal escritos.
     """
     cells, origins = [], []
     for cell in source.notebook.cells:
@@ -91,11 +49,11 @@ def build(source: Source, kind: str) -> tuple[Any, list[Any]]:
             continue
         cells.append(_new_cell(cell, text, source.topic, kind, len(cells)))
         origins.append(cell)
-    _retitle(source, cells, kind)
+    cells[0].source = cells[0].source.replace(_TITLES["solutions"], _TITLES[kind], 1)
     return nbformat.v4.new_notebook(cells=cells, metadata=notebook_metadata()), origins
 
 
-def _cell_text(source: Source, cell: Any, kind: str) -> str:
+def _cell_text(source: TopicSource, cell: Any, kind: str) -> str:
     marked = any(_MARKER_LIKE.match(line) for line in cell.source.splitlines())
     if not marked:
         return cell.source
@@ -169,16 +127,6 @@ def _new_cell(cell: Any, text: str, topic: str, kind: str, position: int) -> Any
     return new
 
 
-def _retitle(source: Source, cells: list[Any], kind: str) -> None:
-    """El título «# Soluciones: X» de la fuente pasa a «# Ejercicios: X» en los ejercicios."""
-    pattern = re.compile(r"^# Soluciones: (.+)$", re.MULTILINE)
-    for cell in cells:
-        if cell.cell_type == "markdown" and pattern.search(cell.source):
-            cell.source = pattern.sub(rf"# {_TITLES[kind]}: \1", cell.source, count=1)
-            return
-    raise NotebookError(f"solutions/{source.topic}.md: falta el título «# Soluciones: …».")
-
-
 def notebook_metadata() -> dict:
     """Da los metadatos de un cuaderno del curso, los mismos en toda máquina."""
     return {
@@ -190,59 +138,3 @@ def notebook_metadata() -> dict:
 def tags(cell: Any) -> list[str]:
     """Da las etiquetas de una celda."""
     return cell.metadata.get("tags", [])
-
-
-# Las comprobaciones nombran los ejercicios del tema
-
-
-def checked_names(source: Source) -> list[str]:
-    """Da los nombres de los ejercicios que se comprueban, y valida sus celdas.
-
-    Errores:
-        NotebookError: un nombre repetido, o una comprobación que no es el final de su celda.
-    """
-    names: list[str] = []
-    for cell in code_cells(source.notebook):
-        tree = parse_cell(cell.source)
-        calls = [] if tree is None else [node for node in ast.walk(tree) if is_check(node)]
-        for call in calls:
-            last = tree.body[-1]
-            if not (isinstance(last, ast.Expr) and last.value is call):
-                raise NotebookError(
-                    f"{source.place(cell)}: la llamada a check debe ser lo último de su celda, y "
-                    f"la única."
-                )
-            name = call.args[0].value
-            if name in names:
-                raise NotebookError(
-                    f"{source.place(cell)}: «{name}» ya se comprueba en otra celda."
-                )
-            names.append(name)
-    return names
-
-
-def validate_names(source: Source, names: list[str]) -> None:
-    """Exige que lo que se comprueba y los ejercicios de `course_lib.checks` sean lo mismo.
-
-    Errores:
-        NotebookError: un ejercicio repetido, sin declarar o sin celda que lo compruebe.
-    """
-    from course_lib.judging.check import topic_exercises  # carga torch: solo al generar
-
-    declared = [exercise.name for exercise in topic_exercises(source.topic)]
-    where = f"course_lib/checks/{source.topic}.py"
-    repeated = [name for name, count in Counter(declared).items() if count > 1]
-    if repeated:
-        raise NotebookError(f"{where}: hay dos ejercicios llamados «{repeated[0]}».")
-    for cell in code_cells(source.notebook):
-        for name in names:
-            if name not in declared and name in cell.source:
-                raise NotebookError(
-                    f"{source.place(cell)}: comprueba «{name}», que no está en {where}."
-                )
-    missing = [name for name in declared if name not in names]
-    if missing:
-        raise NotebookError(
-            f"solutions/{source.topic}.md: falta la celda que comprueba «{missing[0]}», "
-            f"declarado en {where}."
-        )

@@ -32,7 +32,7 @@ import json
 import re
 import symtable
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +45,14 @@ from course_lib.notebooks.exercise_source import (
     ExerciseSource,
     Fault,
     Mistake,
+    bound_names,
     find_edit,
     front_matter,
     parse_markdown,
     read_cells,
 )
-from course_lib.notebooks.fingerprint import parse_cell
-from course_lib.notebooks.source import SOLUTION_ONLY, NotebookError, Source
+from course_lib.notebooks.fingerprint import is_check, parse_cell
+from course_lib.notebooks.source import SOLUTION_ONLY, NotebookError
 
 with extra("author"):
     import nbformat
@@ -70,11 +71,6 @@ class FaultsError(NotebookError):
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(sorted(set(faults)))
         super().__init__("\n".join(map(str, self.faults)))
-
-
-def is_topic(root: Path, topic: str) -> bool:
-    """Dice si un tema es una carpeta de ejercicios."""
-    return (root / "solutions" / topic).is_dir()
 
 
 def compiled_path(root: Path, topic: str) -> Path:
@@ -97,12 +93,23 @@ def compiled_drift(source: TopicSource) -> str:
 
 
 @dataclass(frozen=True)
-class TopicSource(Source):
-    """La fuente de un tema, ya reunida: sus celdas, sus ejercicios y lo que `check` necesita."""
+class TopicSource:
+    """La fuente de un tema, ya reunida: sus celdas, sus ejercicios y lo que `check` necesita.
 
-    exercises: tuple[ExerciseSource, ...] = ()
-    places: dict[int, tuple[str, int]] = field(default_factory=dict)
-    compiled: bytes = b""
+    Atributos:
+        text: todos sus archivos, seguidos.
+        notebook: el cuaderno de soluciones, todavía con sus marcadores.
+        places: de cada celda, su archivo y su línea.
+        compiled: el contenido de `course_lib/judging/exercises/TEMA.json`.
+    """
+
+    topic: str
+    root: Path
+    text: str
+    notebook: Any
+    exercises: tuple[ExerciseSource, ...]
+    places: dict[int, tuple[str, int]]
+    compiled: bytes
 
     @classmethod
     def read(cls, topic: str, root: Path) -> TopicSource:
@@ -112,6 +119,11 @@ class TopicSource(Source):
             FaultsError: algo está mal.
         """
         return _Reader(topic, root).read()
+
+    @property
+    def names(self) -> list[str]:
+        """Los nombres de los ejercicios que se comprueban, en su orden."""
+        return [f"{self.topic}.{each.name}" for each in self.exercises]
 
     def modules(self) -> set[str]:
         """Los módulos de la biblioteca que usan los ejercicios y sus otras maneras."""
@@ -161,6 +173,8 @@ class _Reader:
         exercises = self._in_order(found)
         for each in found.values():
             self.faults += each.faults
+            self._without_checks(each.file, each.cells)
+        self._without_rebinding(exercises)
         stored = []
         if not self.faults:
             stored = [self.compile(each, exercises) for each in exercises]
@@ -205,9 +219,44 @@ class _Reader:
                     self.around.append((None, name.strip(), first + 2 + i))
             start = last
         self.around += [(cell, "", cell.line) for cell in read_cells(text, start, len(lines))]
+        around = [cell for cell, _, _ in self.around if cell is not None]
+        self._without_checks(self.file, around)
+        for cell in around:
+            if cell.is_marked:
+                self._fault(cell.line, "la solución va en el archivo de su ejercicio, y no aquí.")
         if not blocks:
             self._fault(1, "falta un bloque «```{ejercicios}» con los nombres, uno por línea.")
         return text
+
+    def _without_checks(self, file: str, cells: Iterable[Cell]) -> None:
+        for cell in cells:
+            tree = parse_cell(cell.text) if cell.kind == "code" else None
+            if tree and any(map(is_check, ast.walk(tree))):
+                told = "la celda que comprueba se escribe sola, detrás de la solución: quítala."
+                self.faults.append(Fault(file, cell.line, told))
+
+    def _without_rebinding(self, exercises: list[ExerciseSource]) -> None:
+        """Lo que una celda importa, o contesta un ejercicio, ninguna otra lo vuelve a definir.
+
+        Al calificar se llama a cada función cuando el cuaderno entero ya se ejecutó.
+        """
+        answers = {each.answer: each for each in exercises}
+        around = [(cell, self.file) for cell, _, _ in self.around if cell is not None]
+        cells = [*around, *((cell, each.file) for each in exercises for cell in each.cells)]
+        trees = [(parse_cell(c.text), c, file) for c, file in cells if c.kind == "code"]
+        imports = (ast.Import, ast.ImportFrom)
+        imported = set()
+        for tree, _, _ in trees:
+            found = [node for node in tree.body if isinstance(node, imports)] if tree else []
+            imported |= set(bound_names(ast.Module(found, [])))
+        for tree, cell, file in trees:
+            own = [node for node in tree.body if not isinstance(node, imports)] if tree else []
+            for name in dict.fromkeys(bound_names(ast.Module(own, []))):
+                is_answer = name in answers and answers[name].solution is not cell
+                if is_answer or name in imported:
+                    what = f"la respuesta de «{answers[name].name}»" if is_answer else "un import"
+                    told = f"esta celda vuelve a definir «{name}», que es {what}: usa otro nombre."
+                    self.faults.append(Fault(file, cell.line, told))
 
     def _in_order(self, found: dict[str, ExerciseSource]) -> list[ExerciseSource]:
         order: dict[str, int] = {}

@@ -18,7 +18,7 @@ from course_lib.judging.check import check_exercise, first_verdict
 from course_lib.judging.compiled import Answer, make_exercise
 from course_lib.judging.exercise import Exercise
 from course_lib.judging.plain_data import Comparison
-from course_lib.judging.running import draw_cases, run_cases
+from course_lib.judging.running import draw_cases, remembering, run_cases
 from course_lib.judging.verdict import Verdict
 from course_lib.notebooks.exercise_source import ExerciseSource
 from course_lib.notebooks.mutants import changes_of, describe, mutant
@@ -55,12 +55,13 @@ class Trial:
 
     def run(self) -> list[Row]:
         """Prueba todo, de lo que más importa a lo que menos."""
-        self._mistakes()
-        self._pairs()
-        self._alternatives()
-        self._mutants()
-        self._shortcuts()
-        self._constant()
+        with remembering():
+            self._mistakes()
+            self._pairs()
+            self._alternatives()
+            self._mutants()
+            self._shortcuts()
+            self._constant()
         return self.rows
 
     def _mistakes(self) -> None:

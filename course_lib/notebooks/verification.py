@@ -92,6 +92,7 @@ class _Exercise:
 
     def verify(self) -> list[Fault]:
         from course_lib.judging.compiled import Answer, make_exercise
+        from course_lib.judging.running import remembering
 
         line = self.made.solution.line
         for mistake in self.made.mistakes:
@@ -104,14 +105,17 @@ class _Exercise:
         except Exception as error:
             self.fault(line, f"el ejercicio no se puede preparar: {_said(error)}.")
             return self.faults
-        answer = Answer(self.stored)
-        if self._has_cases(exercise) and self._solution_runs(exercise):
-            self._library_agrees(exercise)
-            for mistake, known in zip(self.made.mistakes, exercise.misconceptions, strict=True):
-                self._mistake(exercise, mistake, known)
-            for code, place in self.made.alternatives:
-                self._alternative(exercise, answer, code, place)
+        with remembering():
+            if self._has_cases(exercise) and self._solution_runs(exercise):
+                self._runs_as_told(exercise, Answer(self.stored))
         return self.faults
+
+    def _runs_as_told(self, exercise: Any, answer: Any) -> None:
+        self._library_agrees(exercise)
+        for mistake, known in zip(self.made.mistakes, exercise.misconceptions, strict=True):
+            self._mistake(exercise, mistake, known)
+        for code, place in self.made.alternatives:
+            self._alternative(exercise, answer, code, place)
 
     def _has_cases(self, exercise: Any) -> bool:
         from torch import Generator
@@ -193,11 +197,14 @@ class _Exercise:
             self.fault(mistake.line, told)
 
     def _stops(self, exercise: Any, known: Any, seed: int) -> bool:
-        from course_lib.judging.running import draw_cases, run_cases
+        from course_lib.judging.running import draw_cases, run_cases, run_gradients
 
         if known.raises is None:
             return False
-        outcomes = run_cases(exercise, known.implementation, draw_cases(exercise, seed))
+        cases = draw_cases(exercise, seed)
+        outcomes = run_cases(exercise, known.implementation, cases)
+        if exercise.gradient and not any(outcome.failure for outcome in outcomes):
+            outcomes = run_gradients(exercise, known.implementation, cases)
         return any(o.failure and o.failure.kind == known.raises.__name__ for o in outcomes)
 
     def _alternative(self, exercise: Any, answer: Any, code: str, line: int) -> None:

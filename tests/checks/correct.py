@@ -1,13 +1,10 @@
 """Soluciones correctas escritas de otra manera: las de cada ejercicio, y unas generales.
 
-Están en «## Otras maneras». En un tema de un solo archivo, en `alternatives/TEMA.py`: una función
-(o un dato) llamada `ejercicio__estilo` es una solución de `tema.ejercicio`. A las funciones se les
-agregan las maneras que sirven a todas: calcular en float64, con entradas que no son contiguas y, si
-hay GPU, responder desde ella.
+Están en «## Otras maneras». A las funciones se les agregan las que sirven a todas: calcular en
+float64, con entradas que no son contiguas y, si hay GPU, responder desde ella.
 """
 
 import functools
-import importlib
 import inspect
 import json
 from typing import Any
@@ -18,37 +15,26 @@ from course_lib.judging.compiled import Answer
 from course_lib.judging.exercise import Exercise
 from course_lib.judging.plain_data import copy_inputs, tensors_in
 from course_lib.judging.running import draw_cases
-from course_lib.notebooks.topic_source import TopicSource, is_topic
+from course_lib.notebooks.topic_source import TopicSource
 from tests.checks.solutions import ROOT
 
 
 def alternatives(exercise: Exercise) -> dict[str, Any]:
-    """Las soluciones escritas a mano de un ejercicio, por su estilo."""
-    name = exercise.name.partition(".")[2]
-    return {style: value for (of, style), value in written(exercise.topic).items() if of == name}
+    """Las soluciones escritas a mano de un ejercicio, por su lugar."""
+    return _written(exercise.topic)[exercise.name]
 
 
 @functools.cache
-def written(topic: str) -> dict[tuple[str, str], Any]:
-    """Las de un tema, por ejercicio y estilo."""
-    if is_topic(ROOT, topic):
-        return dict(_in_its_source(topic))
-    module = importlib.import_module(f"tests.checks.alternatives.{topic}")
-    named = (name.partition("__") for name in vars(module) if name[0] != "_")
-    return {
-        (exercise, style): getattr(module, f"{exercise}__{style}")
-        for exercise, _, style in named
-        if style
-    }
-
-
-def _in_its_source(topic: str):
+def _written(topic: str) -> dict[str, dict[str, Any]]:
+    """Las de un tema, por ejercicio y lugar."""
     source = TopicSource.read(topic, ROOT)
     stored = json.loads(source.compiled)["exercises"]
-    for made, each in zip(source.exercises, stored, strict=True):
-        answer = Answer(each)
-        for code, line in made.alternatives:
-            yield (made.name, f"línea {line}"), answer.run(made.whole(code))
+    return {
+        each["name"]: {
+            f"línea {line}": Answer(each).run(made.whole(code)) for code, line in made.alternatives
+        }
+        for made, each in zip(source.exercises, stored, strict=True)
+    }
 
 
 def in_general(exercise: Exercise, solution: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Las soluciones de `solutions/TEMA.md`: dónde está cada una, y qué dejan definido sus celdas."""
+"""Las soluciones de un tema: dónde está cada una, y qué dejan definido sus celdas."""
 
 import ast
 import contextlib
@@ -8,7 +8,8 @@ from pathlib import Path
 
 from course_lib.notebooks.fingerprint import code_cells, parse_cell
 from course_lib.notebooks.generation import topics_in
-from course_lib.notebooks.source import NotebookError, Source, checked_names
+from course_lib.notebooks.source import NotebookError
+from course_lib.notebooks.topic_source import TopicSource
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,13 +58,11 @@ def read_solutions(topics=None) -> list[Solution]:
     found = []
     for topic in topics_in(ROOT) if topics is None else topics:
         with contextlib.suppress(NotebookError):  # `course regenerate` dice qué tiene mal
-            source = Source.read(topic, ROOT)
-            checked_names(source)
-            found += find_solutions(source)
+            found += find_solutions(TopicSource.read(topic, ROOT))
     return found
 
 
-def find_solutions(source: Source) -> list[Solution]:
+def find_solutions(source: TopicSource) -> list[Solution]:
     found, cells = [], []
     for cell in code_cells(source.notebook):
         call = _check_call(cell.source)

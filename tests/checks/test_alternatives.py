@@ -3,11 +3,10 @@
 import pytest
 import torch
 
-from course_lib.judging.check import NOTEBOOK_SEED, find_exercise, topic_exercises
-from course_lib.notebooks.generation import topics_in
-from tests.checks.correct import alternatives, in_float64, in_general, written
+from course_lib.judging.check import NOTEBOOK_SEED, find_exercise
+from tests.checks.correct import alternatives, in_float64, in_general
 from tests.checks.judging import each_runs_once, failures
-from tests.checks.solutions import ROOT, read_solutions
+from tests.checks.solutions import read_solutions
 
 pytestmark = pytest.mark.usefixtures("as_user")
 every_solution = pytest.mark.parametrize(
@@ -23,12 +22,6 @@ def test_other_ways_of_writing_it_pass(solution):
     with each_runs_once(exercise):
         for style, student in (by_hand | in_general(exercise, solution.student())).items():
             assert failures(exercise, student, (0, NOTEBOOK_SEED)) == [], style
-
-
-@pytest.mark.parametrize("topic", topics_in(ROOT))
-def test_each_alternative_belongs_to_an_exercise(topic):
-    names = {exercise.name.partition(".")[2] for exercise in topic_exercises(topic)}
-    assert {name for name, _ in written(topic)} <= names
 
 
 def test_in_float64_only_the_inside_changes():

@@ -1,4 +1,4 @@
-"""Las soluciones de `solutions/TEMA.md` pasan, y un cambio en cualquiera de sus líneas se nota.
+"""Las soluciones de los ejercicios pasan, y un cambio en cualquiera de sus líneas se nota.
 
 `python -m pytest tests/checks -rP -k mutants` muestra, por ejercicio, los muertos de los probados.
 """
@@ -8,7 +8,7 @@ import pytest
 from course_lib.judging.check import find_exercise
 from course_lib.notebooks.generation import topics_in
 from course_lib.notebooks.mutants import changes_of, describe
-from course_lib.notebooks.source import Source, checked_names
+from course_lib.notebooks.topic_source import TopicSource
 from tests.checks.judging import each_runs_once, failures, mutations, pair_mutants
 from tests.checks.solutions import ROOT, read_solutions
 
@@ -24,8 +24,7 @@ every_solution = pytest.mark.parametrize(
 
 @pytest.mark.parametrize("topic", topics_in(ROOT))
 def test_the_source_is_well_formed(topic):
-    source = Source.read(topic, ROOT)
-    assert checked_names(source)
+    assert TopicSource.read(topic, ROOT).names
 
 
 @every_solution

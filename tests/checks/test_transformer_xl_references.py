@@ -1,50 +1,26 @@
-"""Las referencias de los ejercicios de Transformer-XL son lo que hace la biblioteca.
-
-`checks` no importa `data` ni `training`; aquí se ve que dicen lo mismo. Lo que se afirma de un
-modelo (hasta dónde llega, cuánto cuesta) se comprueba con un modelo.
-"""
+"""Lo que los ejercicios de Transformer-XL afirman de un modelo se comprueba con un modelo."""
 
 import math
 
 import pytest
 import torch
 
-from course_lib.checks import transformer_xl
-from course_lib.data.segments import TokenStream
+from course_lib.judging.check import find_exercise
 from course_lib.layers.relative_attention import RelativeAttention
-from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig, remember
+from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
 from course_lib.recording import attention_maps
-from course_lib.training.language_modelling import perplexity
 
 
-def cases_of(exercise):
-    return exercise.cases(torch.Generator().manual_seed(5))
+def cases_of(name):
+    return find_exercise(name).cases(torch.Generator().manual_seed(5))
 
 
-def test_the_segments_are_those_of_the_stream():
-    for text, batch_size, length in cases_of(transformer_xl.SEGMENTS):
-        stream = TokenStream(text, batch_size=batch_size, segment_length=length)
-        found = transformer_xl.SEGMENTS.reference(text, batch_size, length)
-        assert len(found) == len(stream)
-        for (inputs, targets), segment in zip(found, stream, strict=True):
-            assert torch.equal(inputs, segment[:, :-1])
-            assert torch.equal(targets, segment[:, 1:])
-
-
-def test_the_memory_is_updated_as_in_the_library():
-    for states, memory, limit in cases_of(transformer_xl.UPDATE_MEMORY):
-        for each in (states, memory):
-            each.requires_grad_()
-        after = remember(memory, states, limit)
-        found = transformer_xl.UPDATE_MEMORY.reference(states, memory, limit)
-        assert torch.equal(found, after)
-        assert not found.requires_grad
-        assert not after.requires_grad
-        assert states.requires_grad, "los estados de quien llama siguen en el grafo"
+def reference(name):
+    return find_exercise(name).reference
 
 
 def test_the_scores_are_those_of_the_library():
-    for _, X, memory, R, W_q, W_k, W_r, u, v in cases_of(transformer_xl.SCORES):
+    for _, X, memory, R, W_q, W_k, W_r, u, v in cases_of("transformer_xl.scores"):
         d, d_k = W_q.shape
         heads = d // d_k  # todas iguales: se mira la primera
         layer = RelativeAttention(d, heads)
@@ -59,7 +35,7 @@ def test_the_scores_are_those_of_the_library():
             with attention_maps(layer) as maps:
                 layer(X, torch.cat([memory, X], dim=1))
             A = maps[0]
-        S = transformer_xl.SCORES.reference(X, memory, R, W_q, W_k, W_r, u, v)
+        S = reference("transformer_xl.scores")(X, memory, R, W_q, W_k, W_r, u, v)
         torch.testing.assert_close(torch.softmax(S, dim=-1), A[:, 0])
         assert torch.equal(S.isneginf(), A[:, 0] == 0)
 
@@ -95,15 +71,10 @@ def test_a_model_sees_as_far_as_the_exercise_says(
     changed[1:].diagonal().copy_((changed[1:].diagonal() + 1) % 7)
     logits = logits_by_segments(model, changed, segment_length)[:, position]
     matters = (logits[1:] - logits[0]).abs().amax(dim=-1) > 1e-12
-    first = transformer_xl.FIRST_SEEN.reference(position, num_layers, memory_length, segment_length)
+    first = reference("transformer_xl.first_seen")(
+        position, num_layers, memory_length, segment_length
+    )
     assert int(matters.nonzero()[0]) == first
-
-
-def test_the_perplexity_is_the_one_of_the_library():
-    for (losses,) in cases_of(transformer_xl.PERPLEXITY):
-        found = transformer_xl.PERPLEXITY.reference(losses)
-        expected = [perplexity(column) for column in losses.T]
-        torch.testing.assert_close(found, torch.tensor(expected))
 
 
 def scores_per_token(model, num_tokens, predicted, memory=None):
@@ -120,35 +91,15 @@ def test_the_cost_is_the_one_of_a_model():
     with torch.no_grad():
         _, memory = model(torch.zeros(1, 512, dtype=torch.long))
     remembering = scores_per_token(model, 128, predicted=128, memory=memory)
-    assert [window, remembering] == transformer_xl.COST.reference
+    assert [window, remembering] == reference("transformer_xl.cost")
 
 
 def test_reading_with_enough_memory_is_reading_at_once():
-    X, parameters, length, memory_length = cases_of(transformer_xl.READ)[-1]
+    X, parameters, length, memory_length = cases_of("transformer_xl.read")[-1]
     assert length < X.shape[1] <= memory_length
-    arguments = (transformer_xl.READ.reference, X, parameters)
-    (pieces,) = transformer_xl.READ.call(*arguments, length, memory_length).values()
-    (whole,) = transformer_xl.READ.call(*arguments, X.shape[1], 0).values()
+    arguments = (reference("transformer_xl.read"), X, parameters)
+    (pieces,) = (
+        find_exercise("transformer_xl.read").call(*arguments, length, memory_length).values()
+    )
+    (whole,) = find_exercise("transformer_xl.read").call(*arguments, X.shape[1], 0).values()
     torch.testing.assert_close(pieces, whole)
-
-
-def read_with_the_library(X, layers, length, limit):
-    """Las mismas capas, con la memoria de la biblioteca: la de cada una es lo que entró en ella."""
-    memory, found = [X[:, :0]] * len(layers), []
-    for h in X.split(length, dim=1):
-        for number, layer in enumerate(layers):
-            past, memory[number] = memory[number], remember(memory[number], h, limit)
-            h = transformer_xl._layer(h, past, layer)
-        found.append(h)
-    return torch.cat(found, dim=1)
-
-
-def test_reading_is_what_the_memory_of_the_library_does():
-    for X, parameters, length, limit in cases_of(transformer_xl.READ):
-        X.requires_grad_()
-        expected = read_with_the_library(X, parameters, length, limit)
-        arguments = (transformer_xl.READ.reference, X, parameters, length, limit)
-        (found,) = transformer_xl.READ.call(*arguments).values()
-        torch.testing.assert_close(found, expected)
-        gradients = [torch.autograd.grad(H.square().sum(), X)[0] for H in (found, expected)]
-        torch.testing.assert_close(*gradients)

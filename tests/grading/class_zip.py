@@ -3,16 +3,14 @@
     python -m tests.grading.class_zip entregas.zip --worksheet hoja.csv
 
 Los cuadernos salen de los de ejercicios: cada respuesta es una de las correctas escritas de otra
-manera (`tests/checks/alternatives`), la de un error frecuente de `course_lib/checks`, o quedó sin
-escribir. Entre las demás hay lo que llega siempre: nombres
-con acentos y repetidos, archivos con otro nombre, un cuaderno cortado, uno hostil y quien solo
-entregó un PDF. Cada entrega lleva apuntado lo que debe resultar.
+manera, la de un error frecuente, o quedó sin escribir. Entre las demás hay lo que llega siempre:
+nombres con acentos y repetidos, archivos con otro nombre, un cuaderno cortado, uno hostil y quien
+solo entregó un PDF. Cada entrega lleva apuntado lo que debe resultar.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import csv
 import functools
 import io
@@ -27,8 +25,9 @@ from pathlib import Path
 from course_lib.grading.submission import topic_sheet
 from course_lib.judging.check import topic_exercises
 from course_lib.judging.exercise import Misconception
+from course_lib.notebooks.exercise_source import bound_names
 from course_lib.notebooks.fingerprint import parse_cell
-from course_lib.notebooks.topic_source import TopicSource, is_topic
+from course_lib.notebooks.topic_source import TopicSource
 
 ROOT = Path(__file__).parents[2]
 PREFIX = "{name}_{number}_assignsubmission_file"
@@ -115,7 +114,7 @@ def _cells(kind: str, topic: str) -> tuple[dict, ...]:
 
 def _defines(cell: dict, name: str) -> bool:
     tree = parse_cell("".join(cell["source"])) if cell["cell_type"] == "code" else None
-    return tree is not None and any(name in _names_of(statement) for statement in tree.body)
+    return tree is not None and name in bound_names(tree)
 
 
 def _place(kind: str, topic: str, name: str) -> int:
@@ -151,22 +150,11 @@ def _answer(topic: str, exercise: str, name: str, answer: str) -> str:
 @functools.cache
 def right_answers(topic: str) -> dict[str, str]:
     """Da, por ejercicio, el código de una respuesta correcta que no es la del curso."""
-    if is_topic(ROOT, topic):
-        made = {f"{topic}.{each.name}": each for each in TopicSource.read(topic, ROOT).exercises}
-        return {
-            name: _renamed(each.whole(each.alternatives[0][0]), each.answer)
-            for name, each in made.items()
-            if each.alternatives
-        }
-    path = ROOT / "tests" / "checks" / "alternatives" / f"{topic}.py"
-    module = _Module(ast.parse(path.read_text(encoding="utf-8")))
-    found: dict[str, str] = {}
-    for name in module.definitions:
-        exercise, _, style = name.partition("__")
-        code = module.code(ast.Name(name)) if exercise and style else ""
-        if code and f"{topic}.{exercise}" not in found:
-            found[f"{topic}.{exercise}"] = code
-    return found
+    return {
+        f"{topic}.{each.name}": _renamed(each.whole(each.alternatives[0][0]), each.answer)
+        for each in TopicSource.read(topic, ROOT).exercises
+        if each.alternatives
+    }
 
 
 # Los errores frecuentes, como código que un estudiante pudo escribir
@@ -174,24 +162,12 @@ def right_answers(topic: str) -> dict[str, str]:
 
 @functools.cache
 def misconceptions(topic: str) -> dict[str, dict[str, str]]:
-    """Da, por ejercicio, el código de los errores frecuentes que no usan la biblioteca."""
-    if is_topic(ROOT, topic):
-        made = TopicSource.read(topic, ROOT).exercises
-        return {
-            e.name: {m.name: _renamed(_wrong(m), each.answer) for m in e.misconceptions}
-            for e, each in zip(topic_exercises(topic), made, strict=True)
-        }
-    source = (ROOT / "course_lib" / "checks" / f"{topic}.py").read_text(encoding="utf-8")
-    module = _Module(ast.parse(source))
-    found: dict[str, dict[str, str]] = {}
-    for call in ast.walk(module.tree):
-        if _calls(call, "Exercise"):
-            words = {word.arg: word.value for word in call.keywords}
-            listed = words.get("misconceptions")
-            items = listed.elts if isinstance(listed, (ast.List, ast.Tuple)) else []
-            codes = {i.args[0].value: module.code(i.args[1]) for i in items if _is_plain(i)}
-            found[words["name"].value] = {name: code for name, code in codes.items() if code}
-    return found
+    """Da, por ejercicio, el código de los errores frecuentes."""
+    made = TopicSource.read(topic, ROOT).exercises
+    return {
+        e.name: {m.name: _renamed(_wrong(m), each.answer) for m in e.misconceptions}
+        for e, each in zip(topic_exercises(topic), made, strict=True)
+    }
 
 
 def _wrong(mistake: Misconception) -> str:
@@ -203,64 +179,6 @@ def _wrong(mistake: Misconception) -> str:
 def _renamed(code: str, name: str) -> str:
     """El código, con otro nombre en el lugar de la respuesta."""
     return re.sub(rf"\b{name}\b", "__answer__", code)
-
-
-def _calls(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == name
-
-
-def _is_plain(node: ast.AST) -> bool:
-    return _calls(node, "Misconception") and len(node.args) >= 2
-
-
-class _Module:
-    """Un módulo de `checks`, del que se toman los trozos que una respuesta necesita."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self.tree = tree
-        self.definitions: dict[str, ast.stmt] = {}
-        for statement in tree.body:
-            if isinstance(statement, ast.FunctionDef):
-                statement.decorator_list = []  # `combinable` es del calificador
-            for name in _names_of(statement):
-                self.definitions[name] = statement
-
-    def code(self, value: ast.expr) -> str:
-        """Da el código que asigna un valor a la respuesta; vacío si necesita la biblioteca."""
-        needed: dict[str, ast.stmt] = {}
-        if not self._collect(value, needed):
-            return ""
-        order = {id(statement): i for i, statement in enumerate(self.tree.body)}
-        before = sorted({id(s): s for s in needed.values()}.values(), key=lambda s: order[id(s)])
-        return "\n\n".join([*map(ast.unparse, before), _assignment(value)])
-
-    def _collect(self, node: ast.AST, needed: dict[str, ast.stmt]) -> bool:
-        for name in [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]:
-            statement = self.definitions.get(name)
-            if statement is None or name in needed:
-                continue
-            if isinstance(statement, ast.ImportFrom) and "course_lib" in (statement.module or ""):
-                return False
-            needed[name] = statement
-            is_import = isinstance(statement, (ast.Import, ast.ImportFrom))
-            if not is_import and not self._collect(statement, needed):
-                return False
-        return True
-
-
-def _names_of(statement: ast.stmt) -> list[str]:
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return [alias.asname or alias.name.partition(".")[0] for alias in statement.names]
-    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-        return [statement.name]
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return [target.id for target in targets if isinstance(target, ast.Name)]
-
-
-def _assignment(value: ast.expr) -> str:
-    if isinstance(value, ast.Lambda):
-        return f"def __answer__({ast.unparse(value.args)}):\n    return {ast.unparse(value.body)}"
-    return f"__answer__ = {ast.unparse(value)}"
 
 
 # La clase
@@ -380,7 +298,7 @@ def _hostile(topic, answers):
         "import os, sys, glob\n"
         "import course_lib.judging.check as grading\n"
         "grading.check_exercise = lambda *a, **k: 'correct'\n"
-        f"found = glob.glob('/**/checks/{topic}.py', recursive=True)\n"
+        f"found = glob.glob('/**/exercises/{topic}.json', recursive=True)\n"
         "link = '=HYPERLINK(\"http://x\")'\n"
         f"{name} = eval(open(found[0]).read()) if found else link\n"
         "print('<script>alert(1)</script>' * 1000)"

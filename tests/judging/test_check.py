@@ -7,7 +7,8 @@ import torch
 
 from course_lib.judging import STUB_MESSAGE
 from course_lib.judging.check import check, check_exercise, find_exercise
-from course_lib.judging.exercise import Exercise, Misconception, combinable, no_inputs
+from course_lib.judging.compiled import Answer, Edited
+from course_lib.judging.exercise import Exercise, Misconception, no_inputs
 from course_lib.judging.running import draw_cases
 
 
@@ -386,29 +387,32 @@ def test_a_notebook_that_turned_gradients_off_is_judged_alike(mode):
 # Dos errores a la vez
 
 
-@combinable
-def _weights_with(scale=lambda s, b: b * s, dim=-1, after=lambda w: w):
-    return lambda s, b: after(torch.softmax(scale(s, b), dim))
+WEIGHTS = "def weights(s, b):\n    w = torch.softmax(b * s, -1)\n    return w"
 
 
-def _unscaled(s, b):
-    return s
+def edit(name, hint, *changes, **more):
+    """Un error que es la respuesta con unos trozos cambiados, como se guarda."""
+    edits = [(WEIGHTS.index(old), WEIGHTS.index(old) + len(old), new) for old, new in changes]
+    return {"name": name, "hint": hint, "edits": edits, **more}
 
 
-def _halved(w):
-    return w / 2
+def edited(*mistakes):
+    """Los errores de una misma respuesta."""
+    stored = {"name": "example.weights", "answer": "weights", "code": WEIGHTS}
+    answer = Answer({**stored, "mistakes": mistakes})
+    return [Edited(answer, mistake) for mistake in mistakes]
 
 
-NO_BETA = Misconception("no_beta", _weights_with(scale=_unscaled), "no usas β.")
-OTHER_AXIS = Misconception("other_axis", _weights_with(dim=0), "normalizas por columnas.")
-HALF = Misconception("half", _weights_with(after=_halved), "divides por dos.")
-QUARTER = Misconception("quarter", _weights_with(after=lambda w: w * 0.5), "partes en dos.")
-CUT = Misconception("cut", _weights_with(after=lambda w: w[4]), "cortas.", raises=IndexError)
+NO_BETA = edit("no_beta", "no usas β.", ("b * s", "s"))
+OTHER_AXIS = edit("other_axis", "normalizas por columnas.", ("-1", "0"))
+HALF = edit("half", "divides por dos.", ("return w", "return w / 2"))
+QUARTER = edit("quarter", "partes en dos.", ("return w", "return w * 0.5"))
+CUT = edit("cut", "cortas.", ("return w", "return w[4]"), raises="IndexError")
 THREE = NO_BETA, OTHER_AXIS, HALF
 
 
 def test_two_misconceptions_at_once_get_both_hints():
-    result = verdict(lambda s, b: torch.exp(s) / torch.exp(s).sum(0), *THREE)
+    result = verdict(lambda s, b: torch.exp(s) / torch.exp(s).sum(0), *edited(*THREE))
     assert repr(result) == (
         "❌ example.weights: tu resultado es el que dan dos errores a la vez. Uno: no usas β. El "
         "otro: normalizas por columnas."
@@ -417,7 +421,7 @@ def test_two_misconceptions_at_once_get_both_hints():
 
 
 def test_only_what_is_in_every_pair_that_explains_it_is_named():
-    result = verdict(lambda s, b: torch.softmax(s, -1) / 2, *THREE, QUARTER)
+    result = verdict(lambda s, b: torch.softmax(s, -1) / 2, *edited(*THREE, QUARTER))
     assert result.misconceptions == ("no_beta",)
     assert result.message == (
         "tu resultado es el que dan dos errores a la vez. Uno: no usas β. Al corregirlo verás el "
@@ -425,12 +429,12 @@ def test_only_what_is_in_every_pair_that_explains_it_is_named():
     )
 
 
-AGAIN = Misconception("again", _weights_with(scale=lambda s, b: s + 0), "otra vez.")
+AGAIN = edit("again", "otra vez.", ("b * s", "s + 0"))
 HALF_WITHOUT_BETA = Misconception("both", lambda s, b: torch.softmax(s, -1) / 2, "pierdes todo")
 
 
 def test_pairs_with_nothing_in_common_are_all_told():
-    result = verdict(lambda s, b: torch.softmax(s, -1) / 2, *THREE, QUARTER, AGAIN)
+    result = verdict(lambda s, b: torch.softmax(s, -1) / 2, *edited(*THREE, QUARTER, AGAIN))
     assert result.misconceptions == (), "ninguno es seguro"
     assert result.message == (
         "tu resultado es el que dan dos errores a la vez. Uno: no usas β. El otro: divides por "
@@ -440,28 +444,29 @@ def test_pairs_with_nothing_in_common_are_all_told():
 
 
 def test_too_many_pairs_tell_nothing():
-    third = Misconception("third", _weights_with(after=lambda w: w / 4 * 2), "un tercero.")
-    result = verdict(lambda s, b: torch.softmax(s, -1) / 2, *THREE, QUARTER, AGAIN, third)
+    third = edit("third", "un tercero.", ("return w", "return w / 4 * 2"))
+    known = edited(*THREE, QUARTER, AGAIN, third)
+    result = verdict(lambda s, b: torch.softmax(s, -1) / 2, *known)
     assert result.misconceptions == ()
     assert result.message.startswith("los valores no son los esperados")
 
 
 def test_one_that_explains_it_all_is_told_alone():
-    result = verdict(HALF_WITHOUT_BETA.implementation, *THREE, HALF_WITHOUT_BETA)
+    result = verdict(HALF_WITHOUT_BETA.implementation, *edited(*THREE), HALF_WITHOUT_BETA)
     assert result.misconceptions == ("both",)
     assert result.message == "pierdes todo"
 
 
 def test_two_that_are_another_by_definition_are_not_a_pair():
-    made = _weights_with(scale=_unscaled, after=_halved)
-    both = Misconception("both", made, "pierdes todo")
-    assert len(exercise(*THREE).pairs) == 2 + 1
-    assert {(a.name, b.name) for a, b, _ in exercise(*THREE, both).pairs} == {
+    both = edit("both", "pierdes todo", ("b * s", "s"), ("return w", "return w / 2"))
+    known = edited(*THREE, both)
+    assert len(exercise(*edited(*THREE)).pairs) == 2 + 1
+    assert {(a.name, b.name) for a, b, _ in exercise(*known).pairs} == {
         ("no_beta", "other_axis"),
         ("other_axis", "half"),
         ("other_axis", "both"),
     }
-    assert verdict(made, *THREE, both).message == "pierdes todo"
+    assert verdict(known[-1].implementation, *known).message == "pierdes todo"
 
 
 def test_two_that_match_only_in_some_draws_are_not_told_with_one():
@@ -469,42 +474,44 @@ def test_two_that_match_only_in_some_draws_are_not_told_with_one():
         return torch.softmax(scores, -1) / (3 if scores[0, 0] > 0 else 2)
 
     alike = Misconception("alike", student, "casi.")
-    assert verdict(student, *THREE, alike).message == "casi."
+    assert verdict(student, *edited(*THREE), alike).message == "casi."
 
 
 def test_two_misconceptions_must_explain_every_case():
     def student(scores, beta):
         return torch.softmax(scores, 0) if len(scores) == 2 else scores
 
-    assert verdict(student, *THREE).misconceptions == ()
+    assert verdict(student, *edited(*THREE)).misconceptions == ()
 
 
 def test_a_third_error_is_not_taken_for_two():
-    result = verdict(lambda s, b: torch.softmax(s, 0) / 3, *THREE)
+    result = verdict(lambda s, b: torch.softmax(s, 0) / 3, *edited(*THREE))
     assert result.misconceptions == () and "no son los esperados" in result.message
 
 
 def test_with_two_at_once_the_code_may_stop_in_some_case():
-    result = verdict(lambda s, b: torch.softmax(s, -1)[4], *THREE, CUT)
+    known = edited(*THREE, CUT)
+    result = verdict(lambda s, b: torch.softmax(s, -1)[4], *known)
     assert result.misconceptions == ("no_beta", "cut")
-    elsewhere = verdict(lambda s, b: torch.softmax(s, -1)[3 + len(s) // 5], *THREE, CUT)
+    elsewhere = verdict(lambda s, b: torch.softmax(s, -1)[3 + len(s) // 5], *known)
     assert elsewhere.misconceptions == (), "se detiene con otro mensaje"
 
 
 def test_two_that_stop_in_every_case_are_not_guessed():
-    stops = Misconception("stops", _weights_with(after=lambda w: w[9]), "te sales.")
-    result = verdict(lambda s, b: torch.softmax(s, -1)[9], NO_BETA, stops)
+    stops = edit("stops", "te sales.", ("return w", "return w[9]"))
+    result = verdict(lambda s, b: torch.softmax(s, -1)[9], *edited(NO_BETA, stops))
     assert (result.status, result.misconceptions) == ("error", ())
 
 
 def test_two_errors_of_the_gradient_are_named():
-    tripled = _weights_with(scale=lambda s, b: b * (3 * s - 2 * s.detach()))
-    halved = _weights_with(after=lambda w: (w + w.detach()) / 2)
-    known = Misconception("a", tripled, "triplicas."), Misconception("b", halved, "partes.")
-    student = _weights_with(
-        scale=lambda s, b: b * (3 * s - 2 * s.detach()), after=lambda w: (w + w.detach()) / 2
-    )
-    result = verdict(student, *known, *THREE, gradient=True)
+    tripled = edit("a", "triplicas.", ("b * s", "b * (3 * s - 2 * s.detach())"))
+    halved = edit("b", "partes.", ("return w", "return (w + w.detach()) / 2"))
+
+    def student(s, b):
+        w = torch.softmax(b * (3 * s - 2 * s.detach()), -1)
+        return (w + w.detach()) / 2
+
+    result = verdict(student, *edited(tripled, halved, *THREE), gradient=True)
     assert (result.property, result.misconceptions) == ("gradient", ("a", "b"))
 
 
@@ -669,6 +676,7 @@ def test_an_unknown_name_is_explained(name):
 
 
 def test_the_example_topic_is_found(example_project):
+    example_project.prepare()
     assert find_exercise("example.double").points == 2
     assert check("example.double", lambda x: x**2).misconceptions == ("square",)
 

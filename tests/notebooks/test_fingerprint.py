@@ -16,7 +16,7 @@ from course_lib.notebooks.fingerprint import (
 )
 
 MODULES = {"course_lib.primitives.softmax"}
-CHECKED = {"course_lib.checks.topic", "course_lib.judging.exercises.topic"}
+CHECKED = {"course_lib.judging.exercises.topic"}
 
 
 @pytest.fixture

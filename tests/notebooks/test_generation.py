@@ -7,7 +7,8 @@ import pytest
 
 from course_lib.notebooks import generation as notebooks
 from course_lib.notebooks.execution import execute, verdicts
-from course_lib.notebooks.source import Source, build, replace_solutions
+from course_lib.notebooks.source import build, replace_solutions
+from course_lib.notebooks.topic_source import TopicSource
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
@@ -62,56 +63,65 @@ def test_bad_markers_are_named(code, message):
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        (f"    {END}", "    # fin", ["celda 4", "sin su END"]),
-        (f"    {BEGIN}", f"    {BEGIN}\n    {BEGIN}", ["celda 4", "dentro de otro"]),
-        ("Dos ejercicios,", f"{BEGIN}\n\nDos ejercicios,", ["celda 1", "celda de código"]),
-        ("# Soluciones: Ejemplo", "# Ejemplo", ["falta el título"]),
-        ('check("example.answer"', 'check("example.double"', ["celda 9", "otra celda"]),
-        ('check("example.answer"', 'check("example.other"', ["celda 9", "example.other"]),
-        ('check("example.double", double)', "double", ["falta la celda", "example.double"]),
-        ('check("example.double", double)', 'v = check("example.double", double)', ["lo último"]),
-        ('check("example.double", double)', 'check("example.double", double)\n1', ["lo último"]),
+        (f"    {END}", "    # fin", ["línea 11", "sin su END"]),
+        (f"    {BEGIN}", f"    {BEGIN}\n    {BEGIN}", ["línea 11", "dentro de otro"]),
+        ("Devuelve el", f"{BEGIN}\n\nDevuelve el", ["línea 8", "celda de código"]),
+        ("# El doble", "El doble", ["falta el título"]),
+        ("double(21)", 'check("example.double", double)', ["línea 21", "se escribe sola"]),
     ],
 )
 def test_a_malformed_source_is_refused(example_project, old, new, expected):
     example_project.edit(old, new)
     result = example_project.regenerate()
     assert result.status == "failed"
-    assert all(text in result.reasons[0] for text in ["solutions/example.md", *expected]), result
-    assert example_project.contents() == {"solutions": None, "exercises": None}
-
-
-def test_two_exercises_with_one_name_are_refused(example_project):
-    example_project.edit('name="example.answer"', 'name="example.double"', example_project.checks)
-    result = example_project.regenerate()
-    assert result.status == "failed"
-    assert "course_lib/checks/example.py: hay dos ejercicios llamados" in result.reasons[0]
+    expected = ["solutions/example/double.md", *expected]
+    assert all(text in result.reasons[0] for text in expected), result
     assert example_project.contents() == {"solutions": None, "exercises": None}
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("\nGREETING\n", "\n1 / 0\n", ["celda 2, línea 18", "ZeroDivisionError"]),
-        ("return x + x", "return x", ["celda 5", "la solución de «example.double» no pasa"]),
-        (":tags: [solution-only]\n\n", "", ["celda 6", "sin resolver", "solution-only"]),
-        (f"    {BEGIN}\n    return x + x\n    {END}", "    return x + x", ["no queda pendiente"]),
-        ("\nGREETING\n", "\nobject()\n", ["celda 2", "dirección de memoria"]),
-        (
-            "\nGREETING\n",
-            "\nimport os; os.getcwd() + '/a'\n",
-            ["celda 2", "carpeta de esta máquina"],
-        ),
-        ("\nGREETING\n", "\nimport warnings; warnings.warn('x')\n", ["celda 2", "stderr"]),
-        ("\nGREETING\n", "\nimport os; os._exit(1)\n", ["celda 2", "núcleo de Python terminó"]),
+        ("answer\n```", "double\n```", ["línea 16", "«double» ya está en la línea 15"]),
+        ("answer\n```", "```", ["no está en el orden de solutions/example/_topic.md"]),
+        ("answer\n```", "answer\nother\n```", ["línea 17", "no existe"]),
+        ("titulo: Ejemplo", "nombre: Ejemplo", ["no hay un campo «nombre»"]),
+        ("GREETING\n```", f"{BEGIN}\nGREETING\n{END}\n```", ["en el archivo de su ejercicio"]),
+        ("GREETING\n```", 'check("example.answer", 1)\n```', ["se escribe sola"]),
+    ],
+)
+def test_a_malformed_topic_is_refused(example_project, old, new, expected):
+    example_project.edit(old, new, example_project.topic)
+    result = example_project.regenerate()
+    assert result.status == "failed"
+    assert all(text in "\n".join(result.reasons) for text in expected), result
+    assert example_project.contents() == {"solutions": None, "exercises": None}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("\nGREETING\n", "\n1 / 0\n", "ZeroDivisionError"),
+        ("\nGREETING\n", "\nobject()\n", "dirección de memoria"),
+        ("\nGREETING\n", "\nimport os; os.getcwd() + '/a'\n", "carpeta de esta máquina"),
+        ("\nGREETING\n", "\nimport warnings; warnings.warn('x')\n", "stderr"),
+        ("\nGREETING\n", "\nimport os; os._exit(1)\n", "núcleo de Python terminó"),
     ],
 )
 def test_a_cell_that_fails_is_named_and_nothing_is_written(example_project, old, new, expected):
-    example_project.edit(old, new)
+    example_project.edit(old, new, example_project.topic)
     result = example_project.regenerate()
     assert result.status == "failed"
-    assert all(text in result.reasons[0] for text in ["solutions/example.md", *expected]), result
+    named = ["solutions/example/_topic.md, línea 8", expected]
+    assert all(text in result.reasons[0] for text in named), result
     assert example_project.contents() == {"solutions": None, "exercises": None}
+
+
+def test_a_cell_that_needs_the_solution_says_how_to_keep_it_there(example_project):
+    example_project.edit(":tags: [solution-only]\n\n", "")
+    (reason,) = example_project.regenerate().reasons
+    told = ["solutions/example/double.md, línea 19", "sin resolver", "solution-only"]
+    assert all(text in reason for text in told)
 
 
 # Lo que se genera
@@ -168,9 +178,10 @@ def _assert_clean(contents, root):
 
 def _assert_drift_is_noticed(project):
     changes = [
-        (project.source, "Dos ejercicios", "Un par de ejercicios", "la fuente", 2),
+        (project.topic, "para probar", "que prueban", "la fuente", 2),
         (project.root / "requirements.txt", "2.13.0", "2.13.1", "requirements.txt", 2),
         (project.notebooks["exercises"], "Dos ejercicios", "Mis ejercicios", "a mano", 1),
+        (project.compiled, "elevas al", "haces el", "no es lo que dice la fuente", 1),
         (
             project.notebooks["solutions"],
             '"nbformat_minor": 5',
@@ -187,23 +198,26 @@ def _assert_drift_is_noticed(project):
         assert result.status == "drifted" and len(result.reasons) == count, (reason, result)
         assert all(reason in text for text in result.reasons), (reason, result)
         path.write_bytes(before)
+    project.edit("elevas al", "haces el")
+    *notebooks_drift, compiled_drift = project.regenerate(check=True).reasons
+    assert len(notebooks_drift) == 2 and compiled_drift.endswith("no es lo que dice la fuente")
+    project.edit("haces el", "elevas al")
     path.unlink()
     assert project.regenerate(check=True).reasons == ("solutions/example.ipynb: falta",)
     path.write_bytes(before)
 
 
 def test_run_all_on_an_untouched_exercise_never_stops(example_project):
-    source = Source.read("example", example_project.root)
+    example_project.prepare()
+    source = TopicSource.read("example", example_project.root)
     notebook, _ = build(source, "exercises")
     execute(notebook, example_project.root)
     assert [c.execution_count for c in notebook.cells if c.cell_type == "code"] == [1, 2, 3, 4, 5]
 
 
 def test_an_ignored_output_is_not_stored(example_project):
-    cell = (
-        "```{code-cell} ipython3\n:tags: [nbval-ignore-output]\n\nobject()\n```\n\n## Ejercicio 2"
-    )
-    example_project.edit("## Ejercicio 2", cell)
+    cell = "```{code-cell} ipython3\n:tags: [nbval-ignore-output]\n\nobject()\n```\n\n## Casos"
+    example_project.edit("## Casos", cell)
     assert example_project.regenerate().status == "written"
     notebook = nbformat.read(example_project.notebooks["solutions"], as_version=4)
     (ignored,) = [c for c in notebook.cells if "nbval-ignore-output" in c.metadata.get("tags", ())]

@@ -217,6 +217,23 @@ def test_the_solution_is_not_shown_elsewhere(old, new, where, draft):
     assert found and where in found[0]
 
 
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("double = 3", "«double», que es la respuesta de «double»"),
+        ("for torch in range(2):\n    print(torch)", "«torch», que es un import"),
+    ],
+)
+def test_no_other_cell_redefines_an_answer_or_an_import(code, told, draft):
+    """Al calificar se llama a la función con el cuaderno ya ejecutado."""
+    around = draft.parent / "_topic.md"
+    text = around.read_text("utf-8") + f"\n```{{code-cell}} ipython3\n{code}\n```\n"
+    around.write_text(text, "utf-8")
+    (fault,) = faults_of(draft.parents[2])
+    line = line_of(around, code)
+    assert f"solutions/demo/_topic.md, línea {line}:" in fault and told in fault, fault
+
+
 def test_the_order_and_the_files_are_the_same(draft):
     root, around = draft.parents[2], draft.parent / "_topic.md"
     edit(around, "double\n", "double\ndouble\nother\n")

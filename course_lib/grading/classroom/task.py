@@ -188,7 +188,7 @@ def course_version(topic: str | None = None) -> str:
     engine = [
         f"course_lib.grading.{name}" for name in ("sandbox.grader", "sandbox.worker", "provenance")
     ]
-    checks = [f"{where}.{name}" for name in topics for where in ("course_lib.checks", EXERCISES)]
+    checks = [f"{EXERCISES}.{name}" for name in topics]
     tools = topic_sheet(topic).tools if topic else frozenset()
     cells = [course_cells(kind, name) for name in topics for kind in ("exercises", "solutions")]
     library = library_fingerprint([*engine, *checks, *tools], None)

@@ -14,7 +14,7 @@ import course_lib
 from course_lib.judging.exercise import Exercise
 from course_lib.notebooks.fingerprint import module_files, reachable_modules
 
-_HIDDEN = tuple(f"course_lib.{x}" for x in ("checks", "judging", "notebooks", "grading", "cli"))
+_HIDDEN = tuple(f"course_lib.{x}" for x in ("judging", "notebooks", "grading", "cli"))
 
 
 def answers_of(exercise: Exercise) -> tuple[str, ...]:

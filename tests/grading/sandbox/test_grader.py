@@ -26,6 +26,7 @@ from course_lib.grading.submission import (
     topic_sheet,
 )
 from course_lib.judging.exercise import Exercise, Misconception
+from course_lib.notebooks.fingerprint import EXERCISES
 from tests.grading.sandbox.hostile.cases import CHECKS, HARD, IMPORTS, SOFT, TIES, WRONG, notebook
 
 ROOT = exercises_folder().parent
@@ -625,7 +626,7 @@ def test_every_topic_has_its_sheet_and_its_exercises_their_own_view():
     for path in exercises_folder().glob("*.ipynb"):
         sheet = topic_sheet(path.stem)
         assert sheet.names, path
-        assert not any(m.startswith("course_lib.checks") for m in library_modules(sheet.tools))
+        assert not any(m.startswith(EXERCISES) for m in library_modules(sheet.tools))
 
 
 def test_the_topic_is_recognised_even_without_checks(tmp_path):

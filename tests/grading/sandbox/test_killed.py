@@ -20,15 +20,17 @@ while True:
         write_atomically(path, letter * size)
 """
 
-# Un `check` sin torch: la generación dura poco, y así los cortes caen en todas sus partes.
+# Sin probar los errores frecuentes y con un `check` sin torch la generación dura poco, y así los
+# cortes caen en todas sus partes.
+LIGHT_VERIFICATION = """
+import contextlib, tempfile
+
+@contextlib.contextmanager
+def verified(source):
+    with tempfile.TemporaryDirectory() as folder:
+        yield folder
+"""
 LIGHT_CHECK = """
-class Exercise:
-    def __init__(self, name):
-        self.name = name
-
-def topic_exercises(topic):
-    return Exercise("example.double"), Exercise("example.answer")
-
 class Verdict:
     def __init__(self, name, status):
         self.fields = {"exercise": name, "status": status, "message": ""}
@@ -70,6 +72,7 @@ def test_a_writer_killed_at_any_moment_leaves_a_whole_file(tmp_path):
 def test_regenerate_killed_at_random_moments(example_project):
     """La mitad de los cortes se reparte por toda la ejecución; la otra, cerca del final."""
     example_project.write("course_lib/judging/check.py", LIGHT_CHECK)
+    example_project.write("course_lib/notebooks/verification.py", LIGHT_VERIFICATION)
     old, new, seconds = _both_versions(example_project)
     generator = random.Random(0)
     moments = [generator.uniform(0, seconds) for _ in range(KILLS // 2)]
@@ -97,7 +100,7 @@ def _both_versions(project):
     """Los cuadernos de dos versiones de la fuente, que queda en la segunda, y lo que tarda."""
     assert _start(project).wait() == 0
     old = project.contents()
-    project.edit("Dos ejercicios", "Un par de ejercicios")
+    project.edit("para probar", "que sirven para probar", project.topic)
     start = time.perf_counter()
     assert _start(project).wait() == 0
     new = project.contents()

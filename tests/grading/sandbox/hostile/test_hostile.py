@@ -55,7 +55,7 @@ def secrets(tmp_path, neighbour, monkeypatch):
         yield {
             "marker": str(tmp_path / "marker"),
             "course": str(package.parent / "solutions"),
-            "checks": str(package / "checks"),
+            "prepared": str(package / "judging" / "exercises"),
             "classmate": str(neighbour),
             "port": str(server.getsockname()[1]),
             "abstract": f"course-{os.getpid()}",
