@@ -33,6 +33,7 @@ OPTION = re.compile(r"^:([\w-]+):\s*(.*)$")
 # Directivas cuyo argumento es un nombre, no un título.
 NAMED = {
     "diagram",
+    "laboratory",
     "screen",
     "figure",
     "image",
