@@ -17,7 +17,7 @@ NOUNS = {
     "la": ["cebolla", "papa", "zanahoria", "yuca", "calabaza", "remolacha"],
 }
 VERBS = "pica lava pela corta ralla".split(), "sofríe hierve asa dora".split()
-ENDINGS = "dorad tiern bland list".split()
+ADJECTIVES = "dorado tierno blando listo".split()
 
 
 def sentence(rng):
@@ -28,7 +28,7 @@ def sentence(rng):
     pronoun, end = {"el": ("lo", "o"), "la": ("la", "a")}[article]
     return (
         f"{first} {' '.join(one)} y {' '.join(other)} y {then} {pronoun} : "
-        f"{article} {noun} queda {rng.choice(ENDINGS)}{end}"
+        f"{article} {noun} queda {rng.choice(ADJECTIVES)[:-1]}{end}"
     ).split()
 
 

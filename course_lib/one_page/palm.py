@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-linear = partial(nn.Linear, bias=False)    # en PaLM no hay sesgos
+linear = partial(nn.Linear, bias=False)  # en PaLM no hay sesgos
 
 # -------------------------------------------------------------- los datos
 # «pica el ajo y la cebolla y sofríe la : la cebolla queda dorada .»
@@ -20,7 +20,7 @@ NOUNS = {
     "la": ["cebolla", "papa", "zanahoria", "yuca", "calabaza", "remolacha"],
 }
 VERBS = "pica lava pela corta ralla".split(), "sofríe hierve asa dora".split()
-ENDINGS = "dorad tiern bland list".split()
+ADJECTIVES = "dorado tierno blando listo".split()
 
 
 def sentence(rng):
@@ -31,7 +31,7 @@ def sentence(rng):
     pronoun, end = {"el": ("lo", "o"), "la": ("la", "a")}[article]
     return (
         f"{first} {' '.join(one)} y {' '.join(other)} y {then} {pronoun} : "
-        f"{article} {noun} queda {rng.choice(ENDINGS)}{end} ."
+        f"{article} {noun} queda {rng.choice(ADJECTIVES)[:-1]}{end} ."
     ).split()
 
 
@@ -106,7 +106,7 @@ class PaLM(nn.Module):
 
     def __init__(self, vocab, d_model=64, heads=4, layers=3, d_ff=128):
         super().__init__()
-        self.table = nn.Embedding(vocab, d_model)    # N(0, 1)
+        self.table = nn.Embedding(vocab, d_model)  # N(0, 1)
         blocks = [Block(d_model, heads, d_ff) for _ in range(layers)]
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.LayerNorm(d_model, bias=False)
@@ -146,7 +146,7 @@ def write(model, text, temperature=0.0, max_new=20):
     while words[-1] != "." and len(words) < max_new:
         logits, cache = model(ids, cache)
         p = (logits[:, -1] / max(temperature, 1e-6)).softmax(dim=-1)
-        ids = torch.multinomial(p, 1)    # con temperatura 0, el más probable
+        ids = torch.multinomial(p, 1)  # con temperatura 0, el más probable
         words.append(TOKENS[ids.item()])
     return " ".join(words)
 

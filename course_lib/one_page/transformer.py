@@ -17,20 +17,37 @@ from torch import nn
 # pone el nombre en lugar del pronombre.
 
 MASCULINE = {
-    "ajo": "garlic", "apio": "celery", "tomate": "tomato", "limón": "lemon",
-    "pepino": "cucumber", "pimiento": "pepper", "puerro": "leek",
-    "jengibre": "ginger", "calabacín": "zucchini", "hinojo": "fennel",
+    "ajo": "garlic",
+    "apio": "celery",
+    "tomate": "tomato",
+    "limón": "lemon",
+    "pepino": "cucumber",
+    "pimiento": "pepper",
+    "puerro": "leek",
+    "jengibre": "ginger",
+    "calabacín": "zucchini",
+    "hinojo": "fennel",
 }
 FEMININE = {
-    "cebolla": "onion", "papa": "potato", "zanahoria": "carrot",
-    "yuca": "cassava", "calabaza": "pumpkin", "manzana": "apple",
-    "berenjena": "eggplant", "remolacha": "beet", "piña": "pineapple",
+    "cebolla": "onion",
+    "papa": "potato",
+    "zanahoria": "carrot",
+    "yuca": "cassava",
+    "calabaza": "pumpkin",
+    "manzana": "apple",
+    "berenjena": "eggplant",
+    "remolacha": "beet",
+    "piña": "pineapple",
     "coliflor": "cauliflower",
 }
 FIRST = {"Pica": "Chop", "Lava": "Wash", "Pela": "Peel", "Corta": "Cut"}
 SECOND = {
-    "sofríe": "sauté", "dóra": "brown", "hiérve": "boil", "ása": "roast",
-    "mézcla": "mix", "tritúra": "blend",
+    "sofríe": "sauté",
+    "dóra": "brown",
+    "hiérve": "boil",
+    "ása": "roast",
+    "mézcla": "mix",
+    "tritúra": "blend",
 }
 
 
@@ -52,7 +69,7 @@ def split(seed=0, held_out=20):
     """Lo que se entrena, y las oraciones con parejas que nunca se ven."""
     pairs = list(product(MASCULINE, FEMININE))[1:]
     random.Random(seed).shuffle(pairs)
-    pairs.append(("ajo", "cebolla"))    # la de la portada, tampoco
+    pairs.append(("ajo", "cebolla"))  # la de la portada, tampoco
     parts = pairs[:-held_out], pairs[-held_out:]
     return [[s for pair in part for s in sentences(*pair)] for part in parts]
 
@@ -202,7 +219,7 @@ class Transformer(nn.Module):
         return math.sqrt(d_model) * self.table(ids) + place
 
     def encode(self, source):
-        mask = (source != PAD)[:, None, None]      # nadie mira al relleno
+        mask = (source != PAD)[:, None, None]  # nadie mira al relleno
         x = self.embed(source)
         for block in self.encoder:
             x = block(x, mask)
@@ -210,7 +227,7 @@ class Transformer(nn.Module):
 
     def decode(self, target, encoded, cross_mask):
         t = target.shape[1]
-        mask = torch.ones(t, t, dtype=torch.bool).tril()    # ni al futuro
+        mask = torch.ones(t, t, dtype=torch.bool).tril()  # ni al futuro
         y = self.embed(target)
         for block in self.decoder:
             y = block(y, encoded, mask, cross_mask)

@@ -18,7 +18,7 @@ NOUNS = {
     "la": ["cebolla", "papa", "zanahoria", "yuca", "calabaza", "remolacha"],
 }
 VERBS = "pica lava pela corta ralla".split(), "sofríe hierve asa dora".split()
-SEGMENT, REFERENT = 8, 11    # la palabra 11 de cada oración es el nombre
+SEGMENT, REFERENT = 8, 11  # la palabra 11 de cada oración es el nombre
 
 
 def sentence(rng):
@@ -68,7 +68,7 @@ class RelativeAttention(nn.Module):
         K, V = self.split(self.W_k(seen)), self.split(self.W_v(seen))
         t, n = x.shape[1], seen.shape[1]
         R = self.split(self.W_r(distances(n + 1, x)))
-        by_distance = (Q + self.v) @ R.mT    # una columna por distancia
+        by_distance = (Q + self.v) @ R.mT  # una columna por distancia
         shifted = by_distance.flatten(-2)[..., t:].unflatten(-1, (t, n))
         scores = ((Q + self.u) @ K.mT + shifted) / math.sqrt(Q.shape[-1])
         visible = torch.ones(t, n, dtype=torch.bool).tril(n - t)
@@ -106,7 +106,7 @@ class TransformerXL(nn.Module):
 
     def forward(self, ids, memory=None):
         x, kept = math.sqrt(self.table.embedding_dim) * self.table(ids), []
-        memory = memory or [x[:, :0]] * len(self.blocks)    # vacía
+        memory = memory or [x[:, :0]] * len(self.blocks)  # vacía
         for block, past in zip(self.blocks, memory):
             seen = torch.cat([past, x], dim=1).detach()
             kept.append(seen[:, max(seen.shape[1] - self.memory_length, 0) :])

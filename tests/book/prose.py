@@ -62,6 +62,7 @@ CORPUS = {
     "course_lib/cli/terminal.py",
     "course_lib/data/_grammar.py",
     "course_lib/notebooks/first_draft.py",
+    "course_lib/one_page/transformer.py",
 }
 # Textos que no son prosa: patrones de einops, expresiones regulares, marcado, SQL y
 # mensajes de torch.

@@ -109,9 +109,7 @@ def test_bert_equals_the_library():
         (r"^norm", "bert.embedding.norm"),
         (r"^transform_norm", "norm"),
     ]
-    library = copy_weights(
-        model, BertForPreTraining(config, next_sentence=False), names, [QKV]
-    )
+    library = copy_weights(model, BertForPreTraining(config, next_sentence=False), names, [QKV])
     ids = torch.tensor([[2, 5, 6, 3, 7], [2, 8, 3, 0, 0]])
     segments = torch.tensor([[0, 0, 0, 1, 1], [0, 0, 0, 0, 0]])
     real = ids != 0
@@ -138,9 +136,7 @@ def test_palm_equals_the_library_also_with_its_cache():
 
 def test_transformer_xl_equals_the_library_over_three_segments():
     model = small(transformer_xl.TransformerXL)
-    config = TransformerXLConfig(
-        VOCAB, **SIZES, memory_length=8, dropout=0.0, inner_dropout=0.0
-    )
+    config = TransformerXLConfig(VOCAB, **SIZES, memory_length=8, dropout=0.0, inner_dropout=0.0)
     names = [
         ("W_q_stacked", "W_qkv"),
         *FEED_FORWARD,
@@ -151,7 +147,7 @@ def test_transformer_xl_equals_the_library_over_three_segments():
     ]
     state = model.state_dict()
     for name in ("u", "v"):
-        for i, block in enumerate(model.blocks):
+        for i in range(len(model.blocks)):
             del state[f"blocks.{i}.attention.{name}"]
     library = LibraryTransformerXL(config)
     for ours, theirs in zip(model.blocks, library.blocks, strict=True):

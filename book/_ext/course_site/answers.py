@@ -34,6 +34,8 @@ class BuiltBook:
 
     def role(self, name: str, content: str) -> str:
         """El texto de un rol como lo muestra la página, con su enlace si hay adónde."""
+        if name == "download":  # el cuaderno trae la biblioteca, y el archivo va en ella
+            return f"`{split_explicit_title(content)[1]}`"
         domain, _, kind = name.rpartition(":")
         domain = domain or DOMAINS.get(name)
         if domain is None:
