@@ -106,7 +106,7 @@ class Bert(nn.Module):
         return x @ self.tokens.weight.T + self.bias
 
 
-# --------------------------------------------- preentrenarlo y preguntarle
+# --------------------------------------------- entrenarlo y preguntarle
 def hide(ids, chosen):
     """De las elegidas, 8 de cada 10 se ocultan y 1 se cambia por otra."""
     lot, ids = torch.rand(ids.shape), ids.clone()

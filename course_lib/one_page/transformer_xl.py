@@ -39,7 +39,7 @@ IDS = {token: i for i, token in enumerate(TOKENS)}
 
 # ------------------------------------------------------------- el modelo
 def distances(length, like):
-    """PE de las distancias, de length − 1 a 0: senos y cosenos."""
+    """PE de las distancias, de `length` − 1 a 0: senos y cosenos."""
     d_model = like.shape[-1]
     rates = 10_000 ** (-torch.arange(0, d_model, 2, dtype=like.dtype) / d_model)
     away = torch.arange(length - 1, -1, -1, dtype=like.dtype)[:, None] * rates

@@ -40,7 +40,7 @@ def plain_numbers(axis: Axis) -> None:
 
 
 class Thousands(ScalarFormatter):
-    """Los números que pone matplotlib, con un espacio fino entre los millares."""
+    """Los números que pone `matplotlib`, con un espacio fino entre los millares."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         text = super().__call__(x, pos)
