@@ -45,23 +45,17 @@ def check(name: str, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
     Errores:
         ValueError: no hay ejercicio con ese nombre.
     """
-    verdict = check_exercise(find_exercise(name), student, seed=seed)
-    return replace(verdict, note=_other_name(name, student))
+    exercise = find_exercise(name)
+    verdict = check_exercise(exercise, student, seed=seed)
+    return replace(verdict, note=_other_name(exercise.asked_name, student))
 
 
-def _other_name(exercise: str, student: Any) -> str:
+def _other_name(name: str, student: Any) -> str:
     """Avisa si, en el cuaderno desde el que se llama, la respuesta tiene otro nombre."""
-    from course_lib.grading.submission import topic_sheet  # que importa este módulo
-
     shell = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
     if not shell or "COURSE_REGENERATING" in os.environ:
         return ""  # no es un cuaderno, o es el que dice cómo se llama
-    scope = shell.user_ns
-    try:
-        name = topic_sheet(exercise.partition(".")[0]).names[exercise]
-    except (FileNotFoundError, KeyError):  # no está el proyecto entero, o no es un ejercicio suyo
-        return ""
-    if name in scope and scope[name] is student:
+    if not name or shell.user_ns.get(name) is student:
         return ""
     return f"al calificar se busca «{name}», y aquí compruebas otra cosa: ponle ese nombre"
 

@@ -67,6 +67,7 @@ def make_exercise(stored: dict[str, Any]) -> Exercise:
         cases=given.get("cases", no_inputs),
         misconceptions=mistakes,
         call=given.get("call", direct_call),
+        asked_name=stored["answer"],
         answers=tuple(stored.get("answers", ())),
         partial=parts,
         **stored.get("options", {}),
