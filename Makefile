@@ -22,7 +22,7 @@ serve: $(READY)  ## sirve el libro en http://localhost:8000 y lo rehace con cada
 	$(BIN)/python book/_ext/serve.py
 
 test: $(READY) system  ## ejecuta todas las pruebas, cuadernos incluidos
-	$(BIN)/python -m pytest -n auto --dist loadfile --nbval --nbval-cell-timeout=300 $(TESTS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --nbval --nbval-cell-timeout=300 $(TESTS)
 
 quick: $(READY)  ## ejecuta, en minuto y medio a lo sumo, las pruebas de lo que cambió
 	@tests=$$($(BIN)/python -m tests.changed) && if [ -n "$$tests" ]; then \

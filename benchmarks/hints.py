@@ -110,7 +110,7 @@ def kept(name: str, keys: dict[str, str]) -> dict[str, int] | None:
 def numbers_of(name: str) -> tuple[str, dict[str, Any], list[str]]:
     """Juzga todo lo que se promete de un ejercicio: los números, y lo que no se cumple."""
     exercise = find_exercise(name)
-    solution = next(s for s in read_solutions([exercise.topic]) if s.name == name)
+    solution = next(s for s in read_solutions() if s.name == name)
     with torch.enable_grad(), each_runs_once(exercise):
         diagnoses = diagnose(exercise, SEEDS)
         pairs = diagnose_pairs(exercise, PAIR_SEEDS)

@@ -13,6 +13,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+import tests.checked_types  # noqa: F401  Antes que la biblioteca: cambia cómo se importa.
+
+# isort: split
 import course_lib
 from course_lib.judging import compiled
 
@@ -37,6 +40,27 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.started = time.monotonic()
+
+
+# Con varios procesos, lo largo empieza antes, y lo primero el sitio, que otras pruebas esperan.
+LONGEST_FIRST = (
+    "tests/book/test_pages.py",
+    "tests/checks/",
+    "tests/grading/",
+    "tests/book/",
+    "solutions/",
+    "exercises/",
+    "tests/notebooks/",
+    "tests/",
+)
+
+
+def pytest_collection_modifyitems(items):
+    def place(item):
+        starts = (n for n, start in enumerate(LONGEST_FIRST) if item.nodeid.startswith(start))
+        return next(starts, len(LONGEST_FIRST))
+
+    items.sort(key=place)
 
 
 def pytest_runtest_setup(item):

@@ -24,7 +24,8 @@ def pages_of_toc() -> list[str]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "page_name" in metafunc.fixturenames:
-        metafunc.parametrize("page_name", pages_of_toc())
+        # Con este alcance, las pruebas de una misma página van seguidas.
+        metafunc.parametrize("page_name", pages_of_toc(), scope="module")
 
 
 def build(folder: Path, **environment: str) -> subprocess.CompletedProcess:

@@ -94,27 +94,28 @@ def test_draft_shows_the_rest(tiny_book):
     assert "libro de prueba" in tiny_book.html("book/index")
 
 
-@pytest.mark.parametrize(
-    "text, told",
-    [
-        ("# Uno\n\nVer {doc}`no_existe`.\n", "no_existe"),
-        ("# Uno\n\nVer {eq}`eq-no-existe`.\n", "eq-no-existe"),
-        ("# Uno\n\nVer {term}`término inexistente`.\n", "término inexistente"),
-        ("# Uno\n\n{cite}`nadie1900`\n", "nadie1900"),
-        ("# Uno\n\n```{diagram} no_existe\n:alt: Nada.\n```\n", "no_existe"),
-        ("# Uno\n\n```{screen} tampoco\n:alt: Nada.\n```\n", "tampoco"),
-        (
-            "# Uno\n\n```{literalinclude} ../course_lib/primitives/softmax.py\n"
-            ":pyobject: no_existe\n```\n",
-            "no_existe",
-        ),
-    ],
-)
-def test_warnings_fail(tiny_book, text: str, told: str):
-    tiny_book.write("book/uno", text)
+WRONG = {
+    "no_existe": "Ver {doc}`no_existe`.",
+    "eq-no-existe": "Ver {eq}`eq-no-existe`.",
+    "término inexistente": "Ver {term}`término inexistente`.",
+    "nadie1900": "{cite}`nadie1900`",
+    "dibujo_ausente": "```{diagram} dibujo_ausente\n:alt: Nada.\n```",
+    "tampoco": "```{screen} tampoco\n:alt: Nada.\n```",
+    "funcion_ausente": "```{literalinclude} ../course_lib/primitives/softmax.py\n"
+    ":pyobject: funcion_ausente\n```",
+}
+
+
+def test_each_warning_is_told_with_its_page_and_fails(tiny_book):
+    """Una página por cada cosa mal escrita, en un solo libro: construirlo es lo que tarda."""
+    for number, text in enumerate(WRONG.values()):
+        tiny_book.write(f"book/mal{number}", f"# Mal\n\n{text}\n")
     result = tiny_book.build()
     assert result.returncode != 0
-    assert told in result.stderr
+    said = [line for line in result.stderr.splitlines() if "WARNING" in line or "ERROR" in line]
+    for number, told in enumerate(WRONG):
+        named = [line for line in said if f"mal{number}.md" in line and told in line]
+        assert named, f"nadie dice {told}:\n{result.stderr[-4000:]}"
 
 
 def test_a_missing_page_fails(tiny_book):
@@ -186,8 +187,8 @@ def test_colab_button_only_with_a_repository(tiny_book):
     assert any("uno" in json.dumps(cell.get("outputs", "")) for cell in cells)
 
 
-@pytest.mark.parametrize("way", ["environment", "configuration"])
-def test_solutions_can_be_left_out(tiny_book, way: str):
+def test_solutions_can_be_left_out(tiny_book):
+    """De dos maneras: en el entorno o en la configuración."""
     book = tiny_book
     book.write("book/uno", "# Uno\n\nMira la {doc}`solución </solutions/uno>`.\n")
     notebook = {
@@ -199,17 +200,19 @@ def test_solutions_can_be_left_out(tiny_book, way: str):
     (book.folder / "solutions").mkdir()
     (book.folder / "solutions" / "uno.ipynb").write_text(json.dumps(notebook))
     book.parts["Soluciones"] = ["solutions/uno"]
-    with_them = book.build()
-    assert with_them.returncode == 0, with_them.stderr
-    assert "Soluciones: Uno" in book.html("solutions/uno")
+    assert_solutions(book, book.build(), shown=True)
+    assert_solutions(book, book.build(COURSE_SOLUTIONS="0"), shown=False)
+    assert_solutions(book, book.build(), shown=True)
+    book.configure("course_include_solutions: true", "course_include_solutions: false")
+    assert_solutions(book, book.build(), shown=False)
 
-    if way == "configuration":
-        book.configure("course_include_solutions: true", "course_include_solutions: false")
-        without = book.build()
-    else:
-        without = book.build(COURSE_SOLUTIONS="0")
-    assert without.returncode == 0, without.stderr
+
+def assert_solutions(book, result, *, shown: bool):
+    assert result.returncode == 0, result.stderr
     html = book.folder / "_build" / "html"
+    if shown:
+        assert "Soluciones: Uno" in book.html("solutions/uno")
+        return
     assert not (html / "solutions" / "uno.html").exists()
     assert not (html / "notebooks" / "solutions" / "uno.ipynb").exists()
     assert "Soluciones" not in book.html("book/uno")

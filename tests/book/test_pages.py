@@ -1,5 +1,6 @@
 """El sitio construido, visto como archivos: páginas, descargas y nada que venga de fuera."""
 
+import functools
 import json
 import re
 from pathlib import Path
@@ -18,7 +19,9 @@ CHAPTERS = [
 NOTEBOOKS = [name for name in pages_of_toc() if not name.startswith("book/")]
 
 
+@functools.lru_cache(maxsize=1)
 def read(site: Path, name: str) -> BeautifulSoup:
+    """Una página; leerla cuesta más que mirarla, y las pruebas de la misma van seguidas."""
     return BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import functools
 import io
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,10 +54,11 @@ def run_cells(cells, namespace: dict) -> dict:
     return namespace
 
 
-def read_solutions(topics=None) -> list[Solution]:
-    """Lee las soluciones de unos temas; si faltan, de todos."""
+@functools.cache
+def read_solutions() -> list[Solution]:
+    """Lee las soluciones de todos los temas."""
     found = []
-    for topic in topics_in(ROOT) if topics is None else topics:
+    for topic in topics_in(ROOT):
         with contextlib.suppress(NotebookError):  # `course regenerate` dice qué tiene mal
             found += find_solutions(TopicSource.read(topic, ROOT))
     return found

@@ -63,7 +63,8 @@ def execute_stale(app: Sphinx) -> None:
     app.env.course_inputs = {c.docname: c.inputs for c in chapters}
     stale = [c for c in chapters if (why := _reason(c, state, cache)) and _announce(c, why)]
     if stale:
-        asyncio.run(_run_all(stale, app.env.mystnb_config.execution_timeout, root))
+        # Los últimos capítulos entrenan más: empiezan antes, y ninguno queda solo al final.
+        asyncio.run(_run_all(stale[::-1], app.env.mystnb_config.execution_timeout, root))
         _store(stale, state, cache, drafts=not app.config.course_strict)
     if errors := [c.error for c in stale if c.error]:
         stop(app, "\n\n".join(errors))
