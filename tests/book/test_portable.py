@@ -187,7 +187,8 @@ def test_downloads_carry_code_figures_and_numbers(site: Path):
     notebook = downloads(site)["book/attention.ipynb"]
     text = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     images = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]+)" alt="[^"]{20,}"', text)
-    assert len(images) == source.count("```{diagram}") > 0
+    drawn = re.findall(r"[`:]{3}\{(?:diagram|laboratory)\}", source)
+    assert len(images) == len(drawn) > 0
     for image in images:
         assert ET.fromstring(base64.b64decode(image))[0].get("fill") == "#fff"
     for name in re.findall(r":pyobject: ([\w.]+)", source):
