@@ -30,13 +30,13 @@ def small_model(**changes):
 
 
 def test_the_gated_network_is_the_one_of_the_library():
-    for x, W_gate, W_up, W_down in cases_of("palm.swiglu"):
+    for x, W_gate, W_up, W_down, _ in cases_of("palm.swiglu"):
         layer = SwiGLU(*W_gate.shape)
         with torch.no_grad():
             layer.W_gate_up.weight.copy_(torch.cat((W_gate, W_up), 1).T)
             layer.W_down.weight.copy_(W_down.T)
             expected = layer(x.reshape(-1, x.shape[-1])).reshape(x.shape)
-        assert_close(reference("palm.swiglu")(x, W_gate, W_up, W_down), expected)
+        assert_close(reference("palm.swiglu")(x, W_gate, W_up, W_down, 1.0), expected)
 
 
 def test_the_scores_survive_the_change_of_layout():
