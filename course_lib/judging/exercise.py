@@ -53,6 +53,15 @@ class Misconception:
         return None
 
 
+@dataclass(frozen=True)
+class Section:
+    """Una sección del libro: su título, su página (`attention`) y su etiqueta (`sec-scores`)."""
+
+    title: str
+    page: str
+    label: str
+
+
 Pair = tuple[Misconception, Misconception, Callable]
 """Dos errores frecuentes, y una implementación que comete los dos."""
 
@@ -120,6 +129,9 @@ class Exercise:
             no se puede usar al calificar (`course_lib.…`, o el módulo y la función de torch).
         partial: partes que valen puntos por sí solas. Sin tenerlo todo bien no se pasa de
             `points - 1`: por eso «correcto» no cambia.
+        title: su título en el cuaderno: «Ejercicio 3 · Pesos de autoatención».
+        answer: el nombre que tiene la respuesta en el cuaderno; al calificar se busca ese.
+        section: la sección del libro que lo explica, si se dijo.
 
     Errores:
         ValueError: nombre mal formado, puntos no positivos, errores frecuentes repetidos, o partes
@@ -137,6 +149,9 @@ class Exercise:
     inputs_may_change: bool = False
     answers: tuple[str, ...] = ()
     partial: Iterable[Part] = ()
+    title: str = ""
+    answer: str = ""
+    section: Section | None = None
 
     def __post_init__(self) -> None:
         for field in ("misconceptions", "partial"):

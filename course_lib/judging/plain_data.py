@@ -32,12 +32,13 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class Fault:
-    """Una propiedad que no se cumple: la frase que lo dice, con qué entradas y qué revisar."""
+    """Una propiedad que no se cumple: la frase, con qué entradas, qué revisar y en qué caso."""
 
     property: str
     text: str
     inputs: str = ""
     advice: str = ""
+    case: int | None = None
 
 
 # Convertir y copiar
