@@ -15,6 +15,7 @@ __all__ = offer(
         ".bars": ("plot_bars", "plot_stacked"),
         ".curves": ("plot_curves", "plot_history"),
         ".heat_maps": ("plot_attention", "plot_heads", "plot_matrix"),
+        ".tables": ("Table",),
         ".theme": ("COLORS", "ThemedFigure"),
         ".vectors": ("plot_points", "plot_vectors"),
     },

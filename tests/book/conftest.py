@@ -75,14 +75,17 @@ def address(site: Path):
 @pytest.fixture
 def tiny_book(tmp_path: Path):
     """Un libro de prueba con nuestra configuración y extensión, y una copia de la biblioteca."""
-    shutil.copy(ROOT / "_config.yml", tmp_path)
-    shutil.copy(ROOT / "requirements.txt", tmp_path)
-    for folder in ("book/_ext", "book/_static", "book/_templates", "course_lib"):
-        shutil.copytree(
-            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
-        )
-    shutil.copy(ROOT / "book" / "references.bib", tmp_path / "book")
-    return TinyBook(tmp_path)
+    return TinyBook(copy_site(tmp_path))
+
+
+def copy_site(folder: Path) -> Path:
+    shutil.copy(ROOT / "_config.yml", folder)
+    shutil.copy(ROOT / "requirements.txt", folder)
+    for part in ("book/_ext", "book/_static", "book/_templates", "course_lib"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / part, folder / part, ignore=ignored)
+    shutil.copy(ROOT / "book" / "references.bib", folder / "book")
+    return folder
 
 
 HEADER = """---

@@ -59,7 +59,10 @@ class A:
 def test_a_listing_has_no_example(tmp_path):
     file = tmp_path / "a.py"
     file.write_text(LIBRARY, encoding="utf-8")
-    whole, _ = ListingReader(str(file), {"pyobject": "A"}, Config()).read()
+    brief, _ = ListingReader(str(file), {"pyobject": "A"}, Config()).read()
+    assert brief.splitlines() == ["class A:", "    def f(self):", "        return 1"]
+    options = {"pyobject": "A", "docstring": None}
+    whole, _ = ListingReader(str(file), options, Config()).read()
     assert ">>>" not in whole and "Ejemplo" not in whole
     assert whole.splitlines() == [
         "class A:",

@@ -11,6 +11,7 @@ from . import (
     interface,
     listings,
     mathematics,
+    questions,
     screens,
 )
 
@@ -23,6 +24,7 @@ PARTS = (
     interface,
     listings,
     mathematics,
+    questions,
     screens,
 )
 

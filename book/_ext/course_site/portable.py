@@ -14,6 +14,8 @@ from typing import Protocol
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from .question_text import split_options
+
 TITLES = {
     "attention": "Atención",
     "caution": "Con cuidado",
@@ -153,8 +155,16 @@ def _directive(name: str, title: str, options: dict, body: str, book: Book, pars
             number = book.figure(options["name"]) if "name" in options else "Figura"
             image = book.image(title) if name == "diagram" else book.screen(title)
             return picture(*image, options["alt"], f"**{number}.** {convert(body)}")
-        case "dropdown":
-            return f"<details>\n<summary>{title}</summary>\n\n{convert(body)}\n\n</details>\n"
+        case "dropdown" | "prediction":
+            return folded(convert(title), convert(body))
+        case "optional" if body.strip():
+            return folded(f"Para quien quiera más{title and ': '}{convert(title)}", convert(body))
+        case "optional":
+            return "*Para quien quiera más: este apartado se puede saltar.*\n"
+        case "score":
+            return convert(body)
+        case "question":
+            return _question(convert, title, body)
         case "grid":
             return convert(body)
         case "grid-item-card" if options.get("link-type") == "doc":
@@ -169,6 +179,23 @@ def _directive(name: str, title: str, options: dict, body: str, book: Book, pars
         f"la directiva {{{name}}} no tiene conversión para los cuadernos que se descargan: "
         "añádela en book/_ext/course_site/portable.py o usa otra"
     )
+
+
+def _question(convert, title: str, body: str) -> str:
+    """La pregunta en una cita y, plegado, lo que se contesta a cada opción."""
+    before, options = split_options(body.splitlines())
+    listed = "\n".join(f"- {convert(option.text)}" for option in options)
+    replies = "\n\n".join(
+        f"{'✓' if option.right else '✗'} **{convert(option.text)}** "
+        + convert("\n".join(option.reply).strip())
+        for option in options
+    )
+    asked = quote("Pregunta", f"{convert(title)}\n\n{convert(chr(10).join(before))}\n\n{listed}")
+    return f"{asked}\n{folded('Ver la respuesta', replies)}"
+
+
+def folded(title: str, body: str) -> str:
+    return f"<details>\n<summary>{title}</summary>\n\n{body}\n\n</details>\n"
 
 
 def quote(title: str, body: str) -> str:
