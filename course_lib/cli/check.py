@@ -15,7 +15,7 @@ from course_lib.cli.terminal import print_error
 _STATES = {
     "correct": ("✅", "correcto", "correctos", "green"),
     "partial": ("🟡", "en parte", "en parte", "yellow"),
-    "wrong": ("❌", "incorrecto", "incorrectos", "red"),
+    "wrong": ("❌", "todavía no", "todavía no", "red"),
     "error": ("❌", "se detuvo", "se detuvieron", "red"),
     "missing": ("❌", "sin comprobar", "sin comprobar", "red"),
     "pending": ("⏳", "pendiente", "pendientes", "yellow"),
@@ -57,7 +57,7 @@ def _print_report(notebook: Path, report: object, console: Console) -> None:
     console.print(_report_table(notebook, report))
     for row in report.rows:
         if row.message:
-            say(f"{_STATES[row.state()][0]} {row.exercise}: {row.message}{row.credit()}")
+            say(repr(row))
     for cell in report.broken_cells:
         say(f"Se detuvo {cell}", "yellow")
     for note in report.notes:

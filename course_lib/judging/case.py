@@ -157,7 +157,7 @@ def _in_line(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         value = value.tolist()
     if isinstance(value, float):
-        return f"{value:.3g}"
+        return f"{value:.4g}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_in_line, value))}]"
     return repr(value)

@@ -139,12 +139,12 @@ class Told:
             f'<span style="color:{color}">{icon(self.state)}</span> '
             f"<strong>{inline_html(self.title)}</strong> — {html.escape(self._verdict)}"
         )
-        parts = [f'<div style="margin:2px 0">{head}</div>']
-        parts += [f'<div style="margin:6px 0">{inline_html(p)}</div>' for p in self._paragraphs()]
+        parts = [f'<p style="margin:2px 0">{head}</p>']
+        parts += [f'<p style="margin:6px 0">{inline_html(p)}</p>' for p in self._paragraphs()]
         parts += [_fold_html(fold) for fold in self.folds]
         if self.steps:
             said = " · ".join(map(inline_html, self.steps))
-            parts.append(f'<div style="margin:6px 0 2px;font-size:0.95em">{said}</div>')
+            parts.append(f'<p style="margin:6px 0 2px;font-size:0.95em">{said}</p>')
         return f'<div lang="es" class="course-verdict" style="{box}">' + "".join(parts) + "</div>"
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from course_lib.judging.exercise import Exercise
-from course_lib.judging.plain_data import tensors_in
+from course_lib.judging.plain_data import nth, tensors_in
 from course_lib.judging.running import Outcome, draw_cases, run_cases
 
 _DRAWS = 3
@@ -71,7 +71,7 @@ def told_invariants(
         for one in INVARIANTS:
             if not one.applies(answer, cases[index]) or not _always(one, references):
                 continue
-            where = f"en el resultado {place + 1}, " if len(answers) > 1 else ""
+            where = f"en {nth(place)} del resultado, " if len(answers) > 1 else ""
             if one.holds(answer, cases[index]):
                 kept.append(f"{where}{one.kept}")
             else:

@@ -124,14 +124,20 @@ def _by_hand(exercise: Exercise, student: Any, cases: list[tuple]) -> str:
     """El caso más pequeño de los que fallan, para hacerlo en papel; nunca lo que se esperaba."""
     from course_lib.judging.check import first_verdict  # que importa este módulo
 
-    size = sorted(cases, key=lambda case: sum(x.numel() for x in tensors_in(case)))
-    for one in size:
+    for one in sorted(cases, key=_effort):
         alone = replace(exercise, cases=lambda rng, one=one: [one], partial=(), misconceptions=())
         if first_verdict(alone, student, seed=0).status == "correct":
             continue
         if small := Case(exercise, student, one, 1, 1).small():
             return f"Hazlo a mano con un caso pequeño: {small}. ¿Qué debería dar, y qué da el tuyo?"
     return ""
+
+
+def _effort(case: tuple) -> tuple[bool, int]:
+    """Cuánto cuesta hacer un caso a mano: mejor pocos números, y que no sean enormes."""
+    tensors = list(tensors_in(case))
+    huge = any(bool((x.abs() > 50).any()) for x in tensors if x.is_floating_point())
+    return huge, sum(x.numel() for x in tensors)
 
 
 # Qué hacer ahora
@@ -151,7 +157,7 @@ def _steps(exercise: Exercise, verdict: Verdict, case: Case | None, times: int) 
         if case.error is not None:
             steps.append("`%debug` entra en la línea que se detuvo")
     if exercise.section is not None:
-        again = "Ya van dos con lo mismo: vuelve a leer" if times > 1 else "Repasa:"
+        again = "Otra vez lo mismo: vuelve a leer" if times > 1 else "Repasa:"
         steps.append(f"{again} {section_link(exercise)}")
     return [*steps, *([f"Cuando pase: {after}"] if after else [])]
 

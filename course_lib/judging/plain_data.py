@@ -275,7 +275,7 @@ def _place(path: Path) -> str:
     split = next((i for i, step in enumerate(path) if isinstance(step, int)), len(path))
     told = [f"en «{label}»" for label in path[:split]]
     if split < len(path):
-        told.append(f"en {_nth(path[split])} del resultado")
+        told.append(f"en {nth(path[split])} del resultado")
     if deeper := path[split + 1 :]:
         told.append(f"en su posición {''.join(f'[{step!r}]' for step in deeper)}")
     return "".join(f"{each}, " for each in told)
@@ -284,7 +284,8 @@ def _place(path: Path) -> str:
 _ORDINALS = ("primer", "segundo", "tercer", "cuarto", "quinto", "sexto", "séptimo", "octavo")
 
 
-def _nth(index: int) -> str:
+def nth(index: int) -> str:
+    """Nombra un lugar de un resultado: «el segundo elemento»."""
     return f"el {_ORDINALS[index]} elemento" if index < len(_ORDINALS) else f"la posición [{index}]"
 
 
