@@ -16,7 +16,7 @@ class History:
         loss: la pérdida de cada paso.
         grad_norm: la norma del gradiente de cada paso, antes de recortarlo.
         learning_rate: la tasa de aprendizaje de cada paso.
-        tokens: cuántos tokens se promediaron en cada paso, si la pérdida sabe contarlos.
+        tokens: cuántos tokens se promediaron en cada paso, si la pérdida define `count`.
         metrics: lo que midió `on_step`: de cada nombre, los pares (paso, valor).
         seconds: lo que duró todo, en segundos, sin contar el tiempo entre interrupciones.
 
