@@ -52,16 +52,22 @@ _SHAPES = {
 }
 
 _CODE = re.compile(r"(`+)(.+?)\1")
-_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+_LINK = re.compile(r"\[([^\]]+)\]\(((?:https?://|\.\./|#)[^)\s]+)\)")
 _STRONG = re.compile(r"\*\*(\S(?:[^*]*\S)?)\*\*")
 _EMPHASIS = re.compile(r"(?<![\w*])\*(\w(?:[^*]*\w)?)\*(?![\w*])")
 _MATHEMATICS = re.compile(r"\$([^$\n]+)\$")
 
 
-def icon(state: str) -> str:
-    """El dibujo de un estado, del color del texto que lo rodea; quien no ve lee la palabra."""
-    size = 'width="14" height="14" viewBox="0 0 16 16" style="vertical-align:-2px"'
-    return f'<svg {size} aria-hidden="true" focusable="false">{_SHAPES[state]}</svg>'
+def icon(state: str, *, styled: bool = True) -> str:
+    """El dibujo de un estado, del color del texto que lo rodea; quien no ve lee la palabra.
+
+    Argumentos:
+        state: el estado.
+        styled: si lleva su estilo; una página con hoja de estilo propia pone el suyo.
+    """
+    size = 'width="14" height="14" viewBox="0 0 16 16"'
+    style = ' style="vertical-align:-2px"' if styled else ""
+    return f'<svg {size}{style} aria-hidden="true" focusable="false">{_SHAPES[state]}</svg>'
 
 
 def score(points: int, max_points: int, earned: str = "") -> str:

@@ -294,9 +294,20 @@ def _type_fault(actual: Any, expected: Any, path: Path) -> Fault:
     if isinstance(expected, (list, tuple)) and _holds_results(expected):
         wanted += f" con {len(expected)} elementos"
     is_whole = all(isinstance(step, str) for step in path)
-    advice = ". ¿Falta un return?" if actual is None and is_whole else ""
+    advice = ". ¿Falta un return?" if actual is None and is_whole else _conversion(actual, expected)
     text = f"{_place(path)}se esperaba {wanted} y llegó {_kind(actual)}"
     return Fault("type", text, advice=advice)
+
+
+def _conversion(actual: Any, expected: Any) -> str:
+    """Cómo se pasa de lo que llegó a lo que se pide, si es solo eso."""
+    if isinstance(expected, torch.Tensor) and isinstance(actual, (list, tuple, int, float)):
+        return ". Conviértelo con torch.tensor(…)"
+    if isinstance(expected, (list, tuple)) and isinstance(actual, torch.Tensor):
+        return ". Conviértelo con .tolist()"
+    if isinstance(expected, (int, float)) and isinstance(actual, torch.Tensor):
+        return ". Un número se saca de un tensor de un solo elemento con .item()"
+    return ""
 
 
 def _length_fault(actual: list | tuple, expected: list | tuple, path: Path) -> Fault:
