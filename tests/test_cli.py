@@ -203,7 +203,7 @@ def test_check_explains_a_file_that_is_not_a_notebook(tmp_path, name):
 def test_check_explains_what_is_not_a_file(tmp_path):
     assert "No existe el archivo" in run("check", tmp_path / "a.ipynb").stderr
     result = run("check", tmp_path)
-    assert result.exit_code == 2 and "es una carpeta" in result.stderr
+    assert result.exit_code == 2 and "no hay ningún cuaderno" in result.stderr
 
 
 # grade
