@@ -90,6 +90,20 @@ def test_inside_the_library_a_name_is_imported_from_its_module():
                 assert not lazy, f"{path}: {lazy} se importa de {node.module}"
 
 
+def test_no_two_public_things_share_a_name():
+    """Fuera de `cli`, cuyas órdenes se llaman como lo que hacen, y de lo que se lanza con `-m`."""
+    found = {}
+    for path in sorted((ROOT / "course_lib").rglob("*.py")):
+        inside = path.relative_to(ROOT / "course_lib")
+        if inside.parts[0] == "cli" or inside.stem.startswith("_"):
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_":
+                found.setdefault(node.name, []).append(inside.as_posix())
+    shared = {name: homes for name, homes in found.items() if len(homes) > 1}
+    assert shared.keys() <= {"main"}, shared
+
+
 def test_the_names_are_those_people_write():
     from course_lib import check
     from course_lib.models import PaLM

@@ -63,35 +63,67 @@ def _recurrent_row(fig: Figure, centers: tuple[float, ...], y: float) -> list:
     return boxes
 
 
+# «Pica el ajo y la cebolla, y sofríela»: acción, cosa y género (1 femenino, −1 masculino). Los
+# mismos vectores que en el laboratorio (book/_static/labs/pronoun.js).
+SENTENCE = {
+    "Pica": (2.0, 0.0, 0.0),
+    "el": (0.0, 0.0, -1.0),
+    "ajo": (0.0, 1.0, -1.0),
+    "y": (0.0, 0.0, 0.0),
+    "la": (0.0, 0.0, 1.0),
+    "cebolla,": (0.0, 1.0, 1.0),
+    "y ": (0.0, 0.0, 0.0),
+    "sofríe": (2.0, 0.0, 0.0),
+}
+PRONOUN = (0.0, 2.0, 1.0)
+
+
+def pronoun() -> Figure:
+    weights = softmax(np.array(list(SENTENCE.values())) @ np.array(PRONOUN))
+    fig = Figure(
+        "pronoun",
+        title="A qué palabras mira «la»",
+        desc="Del pronombre «la» sale un haz hacia cada palabra de «Pica el ajo y la cebolla, y "
+        f"sofríe». El más grueso, de peso {decimal(weights[5])}, llega a «cebolla».",
+        height=218,
+    )
+    box = fig.op(412, 168, 60, 38, "la", role="query", bold=True)
+    centers = (27, 82, 129, 174, 214, 282, 348, 408)
+    for cx, word, weight in zip(centers, SENTENCE, weights, strict=True):
+        fig.line(box.n, (cx, 62), width=0.6 + 17 * weight, opacity=0.35 + 0.65 * weight)
+        fig.text(cx, 22, word.strip())
+        fig.text(cx, 47, decimal(weight), size=fig.small)
+    return fig
+
+
 def attention_step() -> Figure:
-    words = ("cebolla", "morada", "picada")
-    states = np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 1.0, 2.0]])
-    query = np.array([0.5, 1.5, 0.0])
-    scores = states @ query
+    words = ("Pica", "ajo", "cebolla")
+    inputs = np.array([SENTENCE["Pica"], SENTENCE["ajo"], SENTENCE["cebolla,"]])
+    query = np.array(PRONOUN)
+    scores = inputs @ query
     weights = softmax(scores)
     fig = Figure(
         "attention_step",
         title="Un paso de atención: puntuar, normalizar, mezclar",
-        desc="La consulta del decodificador se compara con los tres estados del codificador; las "
-        "puntuaciones "
-        f"{', '.join(decimal(value, 1) for value in scores)} pasan por el softmax y dan los pesos "
-        f"{', '.join(decimal(value) for value in weights)}, con los que se mezclan los estados.",
+        desc="La consulta de «la» se compara con los vectores de tres palabras; las puntuaciones "
+        f"{', '.join(decimal(value, 0) for value in scores)} pasan por el softmax y dan los pesos "
+        f"{', '.join(decimal(value) for value in weights)}, con los que se mezclan los vectores.",
         height=624,
     )
     centers, cell = (168, 286, 404), (58, 25)
-    fig.text(56, 18, "consulta")
+    fig.text(56, 18, "«la»")
     fig.text(56, 44, "$q$")
-    asking = fig.column(56, 62, "query", query, digits=1, cell=cell)
-    first = fig.op(116, 170, 348, 38, "1 · puntuar: $s_i = q·h^{'Enc'}_i$")
+    asking = fig.column(56, 62, "query", query, digits=0, cell=cell)
+    first = fig.op(116, 170, 348, 38, "1 · puntuar: $s_i = q·x_i$")
     fig.arrow(asking.s, (56, first.cy), first.w_)
     second = fig.op(116, 272, 348, 38, "2 · normalizar con softmax")
-    third = fig.op(116, 426, 348, 38, "3 · mezclar: $h = Σ α_i h^{'Enc'}_i$")
+    third = fig.op(116, 426, 348, 38, "3 · mezclar: $h = Σ α_i x_i$")
     for index, cx in enumerate(centers):
         fig.text(cx, 18, words[index])
-        fig.text(cx, 44, f"$h^{{'Enc'}}_{index + 1}$")
-        state = fig.column(cx, 62, "input", states[index], digits=1, cell=cell)
+        fig.text(cx, 44, f"$x_{index + 1}$")
+        state = fig.column(cx, 62, "input", inputs[index], digits=0, cell=cell)
         fig.arrow(state.s, (cx, first.y))
-        score = fig.column(cx, 226, None, [scores[index]], digits=1, cell=cell)
+        score = fig.column(cx, 226, None, [scores[index]], digits=0, cell=cell)
         fig.line((cx, first.bottom), score.n)
         fig.arrow(score.s, (cx, second.y))
         bar = fig.bar(cx - 29, 402, 58, 64 * weights[index], "weight")
@@ -99,14 +131,14 @@ def attention_step() -> Figure:
         fig.arrow((cx, second.bottom), (cx, bar.y - 22))
         fig.arrow((cx, 402), (cx, third.y))
         # Tres decimales aquí: así la suma que hace quien lee redondea al contexto impreso.
-        part = fig.column(cx, 514, "input", weights[index] * states[index], digits=3, cell=cell)
+        part = fig.column(cx, 514, "input", weights[index] * inputs[index], digits=3, cell=cell)
         fig.arrow((cx, third.bottom), (cx, 482))
-        fig.text(cx, 496, f"$α_{index + 1}h^{{'Enc'}}_{index + 1}$")
+        fig.text(cx, 496, f"$α_{index + 1}x_{index + 1}$")
         fig.text((56, *centers)[index] / 2 + cx / 2, part.cy, "=++"[index], size=fig.math)
     fig.text(102, 239, "$s_i$", anchor="end")
     fig.text(102, 372, "$α_i$", anchor="end")
     fig.line((128, 402), (452, 402), width=1)
-    fig.column(56, 514, "output", weights @ states, cell=cell)
+    fig.column(56, 514, "output", weights @ inputs, cell=cell)
     fig.text(56, 496, "$h$")
     fig.text(56, 608, "contexto")
     return fig
@@ -265,6 +297,7 @@ def _score(fig: Figure, cx: float, start: tuple[float, float]) -> None:
 
 
 FIGURES = (
+    pronoun,
     seq2seq_bottleneck,
     attention_step,
     linear_combination,

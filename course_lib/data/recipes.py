@@ -316,7 +316,7 @@ def _title_of(dish: Dish, named: tuple[Ingredient, ...], style: tuple | None) ->
 def _opinion(random: Random, nouns: dict[str, Noun]) -> tuple[str, str, list[Sentence]]:
     """Elige sentimiento, marco y adjetivos; a veces, una oración neutra antes o después."""
     sentiment = POSITIVE if random.random() < 0.5 else NEGATIVE
-    name, frame = _pick(random, frames()[sentiment])
+    name, frame = _pick(random, opinion_frames()[sentiment])
     qualities = (GOOD, BAD) if sentiment == POSITIVE else (BAD, GOOD)
     for role, quality in zip(("good", "bad"), qualities, strict=True):
         first = _pick(random, adjectives(quality))
@@ -625,7 +625,7 @@ def _for_role(template: str, role: str) -> str:
 
 
 @cache
-def frames() -> dict[str, tuple]:
+def opinion_frames() -> dict[str, tuple]:
     """Devuelve los marcos por sentimiento: pares (nombre, alternativas).
 
     Errores:

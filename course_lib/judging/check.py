@@ -23,7 +23,7 @@ from course_lib.judging.judge import (
     with_both,
 )
 from course_lib.judging.notebook_verdict import NotebookVerdict, notebook_verdict
-from course_lib.judging.running import describe, draw_cases, run_cases, run_gradients
+from course_lib.judging.running import draw_cases, run_cases, run_gradients, told_failure
 from course_lib.judging.session import TooLongError, limited
 from course_lib.judging.verdict import Verdict
 
@@ -53,7 +53,7 @@ def check(
         ValueError: no hay ejercicio con ese nombre.
     """
     exercise = find_exercise(name)
-    if unfinished := session.unfinished_cell(exercise.answer, student):
+    if unfinished := session.unfinished_cell(exercise.asked_name, student):
         return notebook_verdict(exercise, _stopped(exercise, unfinished), student)
     verdict = _judged(exercise, student, seed, seconds)
     told = notebook_verdict(exercise, verdict, student, seed=seed, seconds=seconds)
@@ -82,7 +82,7 @@ def _stopped(exercise: Exercise, message: str) -> Verdict:
 
 
 def _too_long(error: TooLongError, seconds: float) -> str:
-    number, _, source = describe(error).line.partition(": ")
+    number, _, source = told_failure(error).line.partition(": ")
     where = f" (iba por la {number}: `{source.strip('`')}`)" if source else ""
     return (
         f"tu código no terminó en {seconds:g} segundos{where}. ¿Hay un bucle que no acaba? Si solo "
@@ -92,7 +92,7 @@ def _too_long(error: TooLongError, seconds: float) -> str:
 
 def _other_name(exercise: Exercise, student: Any) -> str:
     """Avisa si, en el cuaderno desde el que se llama, la respuesta tiene otro nombre."""
-    here, name = session.shell(), exercise.answer
+    here, name = session.shell(), exercise.asked_name
     if not here or not name or (name in here.user_ns and here.user_ns[name] is student):
         return ""
     return f"al calificar se busca «{name}», y aquí compruebas otra cosa: ponle ese nombre"

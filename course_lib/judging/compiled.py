@@ -94,10 +94,10 @@ def make_exercise(stored: dict[str, Any]) -> Exercise:
         cases=given.get("cases", no_inputs),
         misconceptions=mistakes,
         call=given.get("call", direct_call),
+        asked_name=stored["answer"],
         answers=tuple(stored.get("answers", ())),
         partial=parts,
         title=stored.get("title", ""),
-        answer=stored["answer"],
         section=Section(**stored["section"]) if "section" in stored else None,
         **stored.get("options", {}),
     )

@@ -125,12 +125,12 @@ class Exercise:
         gradient: si también se compara el gradiente respecto de las entradas de punto flotante.
         tolerance: tolerancia relativa y absoluta; si falta, 1e-5 (float32) o 1e-10 (float64).
         inputs_may_change: si está permitido que el estudiante modifique las entradas.
+        asked_name: cómo ha de llamarse la respuesta en el cuaderno; vacío, de cualquier manera.
         answers: nombres completos de lo que, además de la referencia, es la respuesta y por eso
             no se puede usar al calificar (`course_lib.…`, o el módulo y la función de torch).
         partial: partes que valen puntos por sí solas. Sin tenerlo todo bien no se pasa de
             `points - 1`: por eso «correcto» no cambia.
         title: su título en el cuaderno: «Ejercicio 3 · Pesos de autoatención».
-        answer: el nombre que tiene la respuesta en el cuaderno; al calificar se busca ese.
         section: la sección del libro que lo explica, si se dijo.
 
     Errores:
@@ -147,10 +147,10 @@ class Exercise:
     gradient: bool = False
     tolerance: float | None = None
     inputs_may_change: bool = False
+    asked_name: str = ""
     answers: tuple[str, ...] = ()
     partial: Iterable[Part] = ()
     title: str = ""
-    answer: str = ""
     section: Section | None = None
 
     def __post_init__(self) -> None:

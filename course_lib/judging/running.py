@@ -125,7 +125,7 @@ def _run_case(exercise: Exercise, implementation: Any, case: tuple) -> Outcome:
         with quiet_and_seeded():
             value = plain(exercise.call(implementation, *inputs))
     except (Exception, SystemExit) as error:
-        return Outcome(failure=describe(error))
+        return Outcome(failure=told_failure(error))
     return Outcome(value, inputs_changed=not Comparison(0.0).same(plain(inputs), plain(case)))
 
 
@@ -149,7 +149,7 @@ def _run_gradient(exercise: Exercise, implementation: Any, case: tuple) -> Outco
                 return Outcome(None)
             gradients = torch.autograd.grad(total, leaves, allow_unused=True)
     except (Exception, SystemExit) as error:
-        return Outcome(failure=describe(error))
+        return Outcome(failure=told_failure(error))
     pairs = zip(leaves, gradients, strict=True)
     return Outcome(plain([torch.zeros_like(x) if g is None else g for x, g in pairs]))
 
@@ -186,7 +186,7 @@ class _Sink(io.TextIOBase):
         return len(text)
 
 
-def describe(error: BaseException) -> Failure:
+def told_failure(error: BaseException) -> Failure:
     """Resume una excepción, sin rutas ni direcciones, con la línea del estudiante."""
     if isinstance(error, RemoteError):
         return error.failure

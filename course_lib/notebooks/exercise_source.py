@@ -86,7 +86,7 @@ _MARKER_LIKE = re.compile(r"^\s*#+\s*(BEGIN|END)\s+SOL", re.MULTILINE | re.IGNOR
 
 
 @dataclass(frozen=True, order=True)
-class Fault:
+class SourceFault:
     """Algo que está mal en una fuente: el archivo, desde `solutions/`, la línea y qué es."""
 
     file: str
@@ -151,7 +151,7 @@ class ExerciseSource:
     code: str = ""
     region: tuple[int, int] = (0, 0)
     answer: str = ""
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[SourceFault] = field(default_factory=list)
 
     @classmethod
     def read(cls, path: Path) -> ExerciseSource:
@@ -169,7 +169,7 @@ class ExerciseSource:
 
     def fault(self, line: int, text: str) -> None:
         """Apunta algo que está mal."""
-        self.faults.append(Fault(self.file, line, text))
+        self.faults.append(SourceFault(self.file, line, text))
 
     @property
     def solution(self) -> Cell | None:
@@ -645,4 +645,4 @@ def find_edit(made: ExerciseSource, old: str, new: str) -> tuple[int, int, str]:
     return start + a, start + b, new.replace("\n", f"\n{indent}")
 
 
-__all__ = ["SOLUTION_ONLY", "Cell", "ExerciseSource", "Fault", "Mistake", "find_edit"]
+__all__ = ["SOLUTION_ONLY", "Cell", "ExerciseSource", "Mistake", "SourceFault", "find_edit"]

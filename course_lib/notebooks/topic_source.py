@@ -43,8 +43,8 @@ from course_lib.notebooks.exercise_source import (
     PROPERTIES,
     Cell,
     ExerciseSource,
-    Fault,
     Mistake,
+    SourceFault,
     bound_names,
     find_edit,
     front_matter,
@@ -68,7 +68,7 @@ _FEWEST_CHARACTERS = 25
 class FaultsError(NotebookError):
     """Una fuente tiene cosas mal; `faults` son todas, con su archivo y su línea."""
 
-    def __init__(self, faults: Iterable[Fault]) -> None:
+    def __init__(self, faults: Iterable[SourceFault]) -> None:
         self.faults = tuple(sorted(set(faults)))
         super().__init__("\n".join(map(str, self.faults)))
 
@@ -159,7 +159,7 @@ class _Reader:
         self.topic, self.root = topic, root
         self.folder = root / "solutions" / topic
         self.file = f"{topic}/{TOPIC_FILE}"
-        self.faults: list[Fault] = []
+        self.faults: list[SourceFault] = []
         self.options: dict[str, Any] = {}
         self.around: list[tuple[Cell | None, str, int]] = []
 
@@ -192,7 +192,7 @@ class _Reader:
         )
 
     def _fault(self, line: int, text: str) -> None:
-        self.faults.append(Fault(self.file, line, text))
+        self.faults.append(SourceFault(self.file, line, text))
 
     def _read_around(self) -> str:
         try:
@@ -234,7 +234,7 @@ class _Reader:
             tree = parse_cell(cell.text) if cell.kind == "code" else None
             if tree and any(map(is_check, ast.walk(tree))):
                 told = "la celda que comprueba se escribe sola, detrás de la solución: quítala."
-                self.faults.append(Fault(file, cell.line, told))
+                self.faults.append(SourceFault(file, cell.line, told))
 
     def _without_rebinding(self, exercises: list[ExerciseSource]) -> None:
         """Lo que una celda importa, o contesta un ejercicio, ninguna otra lo vuelve a definir.
@@ -257,7 +257,7 @@ class _Reader:
                 if is_answer or name in imported:
                     what = f"la respuesta de «{answers[name].name}»" if is_answer else "un import"
                     told = f"esta celda vuelve a definir «{name}», que es {what}: usa otro nombre."
-                    self.faults.append(Fault(file, cell.line, told))
+                    self.faults.append(SourceFault(file, cell.line, told))
 
     def _in_order(self, found: dict[str, ExerciseSource]) -> list[ExerciseSource]:
         order: dict[str, int] = {}
@@ -273,7 +273,7 @@ class _Reader:
         for name, each in found.items():
             if name not in order:
                 told = f"este ejercicio no está en el orden de solutions/{self.file}."
-                self.faults.append(Fault(each.file, 1, told))
+                self.faults.append(SourceFault(each.file, 1, told))
         return [found[name] for name in order if name in found]
 
     # Lo que `check` necesita
@@ -550,7 +550,7 @@ def used_names(code: str) -> set[str]:
 # La solución no se ve en otra parte
 
 
-def _revealed(made: ExerciseSource) -> list[Fault]:
+def _revealed(made: ExerciseSource) -> list[SourceFault]:
     """Dice en qué otras partes del ejercicio está la solución entera."""
     start, end = made.region
     lines = [_squeezed(line) for line in made.code[start:end].split("\n")]
@@ -566,7 +566,7 @@ def _revealed(made: ExerciseSource) -> list[Fault]:
             what = "esta celda" if cell.kind == "code" else "el texto o una pista"
             shown.append((cell.text, cell.line, what))
     return [
-        Fault(made.file, line, f"{what} contiene la solución entera.")
+        SourceFault(made.file, line, f"{what} contiene la solución entera.")
         for text, line, what in shown
         if all(each in _squeezed(text) for each in lines)
     ]

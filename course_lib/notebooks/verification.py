@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from course_lib.notebooks.exercise_source import ExerciseSource, Fault, Mistake
+from course_lib.notebooks.exercise_source import ExerciseSource, Mistake, SourceFault
 from course_lib.notebooks.topic_source import FaultsError, TopicSource
 
 SEEDS = (2017, 0, 1)
@@ -49,32 +49,32 @@ def verified(source: TopicSource) -> Iterator[Path]:
             raise failure
 
 
-def _verify_apart(source: TopicSource) -> list[Fault]:
+def _verify_apart(source: TopicSource) -> list[SourceFault]:
     command = [sys.executable, "-m", __name__, source.topic, str(source.root)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, env=environment
         )
-        return [Fault(*each) for each in json.loads(done.stdout.rpartition("\n")[2])]
+        return [SourceFault(*each) for each in json.loads(done.stdout.rpartition("\n")[2])]
     except subprocess.TimeoutExpired:
         told = f"probar los ejercicios tardó más de {_SECONDS} segundos: ¿hay un bucle sin fin?"
     except ValueError:
         last = (done.stderr.strip().splitlines() or [f"código {done.returncode}"])[-1]
         told = f"no se pudieron probar los ejercicios: {last}"
-    return [Fault(f"{source.topic}/_topic.md", 1, told)]
+    return [SourceFault(f"{source.topic}/_topic.md", 1, told)]
 
 
-def verify(source: TopicSource, seeds: tuple[int, ...] = SEEDS) -> list[Fault]:
+def verify(source: TopicSource, seeds: tuple[int, ...] = SEEDS) -> list[SourceFault]:
     """Da lo que está mal en los ejercicios de un tema."""
     stored = json.loads(source.compiled)["exercises"]
-    found: list[Fault] = []
+    found: list[SourceFault] = []
     for made, each in zip(source.exercises, stored, strict=True):
         found += _Exercise(made, each, seeds).verify()
     return found
 
 
-def verify_one(source: TopicSource, name: str) -> list[Fault]:
+def verify_one(source: TopicSource, name: str) -> list[SourceFault]:
     """Da lo que está mal en un ejercicio; lo demás se ve al probarlo."""
     pairs = zip(source.exercises, json.loads(source.compiled)["exercises"], strict=True)
     return next(_Exercise(m, s, SEEDS[:1]).verify() for m, s in pairs if m.name == name)
@@ -85,12 +85,12 @@ class _Exercise:
 
     def __init__(self, made: ExerciseSource, stored: dict[str, Any], seeds: tuple[int, ...]):
         self.made, self.stored, self.seeds = made, stored, seeds
-        self.faults: list[Fault] = []
+        self.faults: list[SourceFault] = []
 
     def fault(self, line: int, text: str) -> None:
-        self.faults.append(Fault(self.made.file, line, text))
+        self.faults.append(SourceFault(self.made.file, line, text))
 
-    def verify(self) -> list[Fault]:
+    def verify(self) -> list[SourceFault]:
         from course_lib.judging.compiled import Answer, make_exercise
         from course_lib.judging.running import remembering
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import NullFormatter, ScalarFormatter
 
 from course_lib.plotting.theme import ThemedFigure
 
@@ -37,6 +37,15 @@ def plain_numbers(axis: Axis) -> None:
     """Escribe 1000 y no 10³: el exponente sería ilegible en un teléfono."""
     axis.set_major_formatter(lambda x, _: f"{x:g}" if abs(x) < 10_000 else format_number(x))
     axis.set_minor_formatter(NullFormatter())
+
+
+class Thousands(ScalarFormatter):
+    """Los números que pone matplotlib, con un espacio fino entre los millares."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        text = super().__call__(x, pos)
+        digits = text.lstrip("−-")
+        return text.replace(digits, format_number(int(digits))) if digits.isdigit() else text
 
 
 def name_axes(ax: Axes, xlabel: str | None, ylabel: str | None, title: str | None) -> None:

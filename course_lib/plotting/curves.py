@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from course_lib.plotting._axes import array, legend, name_axes, plain_numbers
+from course_lib.plotting._axes import Thousands, array, legend, name_axes, plain_numbers
 from course_lib.plotting.theme import COLORS, LINES, ThemedFigure, themed
 
 _HISTORY_NAMES = {
@@ -42,6 +42,8 @@ def plot_curves(
     """
     fig = ThemedFigure(alt=alt, height=3.1)
     ax = fig.add_subplot()
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(Thousands())
     if logx:
         ax.set_xscale("log")
         plain_numbers(ax.xaxis)

@@ -57,9 +57,10 @@ class Table:
 
     def _repr_html_(self) -> str:
         caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
+        numeric = [all(row[i][1] for row in self.rows) for i in range(len(self.header))]
         head = "".join(
-            f'<th scope="col">{html.escape(text)}</th>' if text else "<td></td>"
-            for text in self.header
+            f'<th scope="col"{_class(number)}>{html.escape(text)}</th>' if text else "<td></td>"
+            for text, number in zip(self.header, numeric, strict=True)
         )
         rows = "".join(f"<tr>{''.join(_html(row))}</tr>" for row in self.rows)
         return (
@@ -85,7 +86,9 @@ def _text(cell: Any, digits: int) -> str:
 def _html(row: list[tuple[str, bool]]) -> list[str]:
     first, *rest = row
     cells = [f'<th scope="row">{html.escape(first[0])}</th>']
-    for text, is_number in rest:
-        kind = ' class="number"' if is_number else ""
-        cells.append(f"<td{kind}>{html.escape(text)}</td>")
+    cells += [f"<td{_class(number)}>{html.escape(text)}</td>" for text, number in rest]
     return cells
+
+
+def _class(is_number: bool) -> str:
+    return ' class="number"' if is_number else ""

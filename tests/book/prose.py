@@ -33,6 +33,7 @@ OPTION = re.compile(r"^:([\w-]+):\s*(.*)$")
 # Directivas cuyo argumento es un nombre, no un título.
 NAMED = {
     "diagram",
+    "laboratory",
     "screen",
     "figure",
     "image",
@@ -150,7 +151,10 @@ def _of_directive(info: str, content: str, source: str, line: int) -> Iterator[P
         return
     name, argument = match[1], match[2].split("\n")[0].strip()
     if name == "code-cell":
-        yield from of_code(content, source, line)
+        header, content = _split_header(content)
+        for caption in re.findall(r"(?m)^\s+caption: (.+)$", header):
+            yield from of_markdown(caption, source, line)
+        yield from of_code(content, source, line + header.count("\n"))
         return
     if argument and name not in NAMED | NOT_PROSE:
         yield from of_markdown(argument, source, line - 1)
@@ -160,6 +164,12 @@ def _of_directive(info: str, content: str, source: str, line: int) -> Iterator[P
             yield Prose(source, line, value)
     if name not in NOT_PROSE:
         yield from of_markdown(body, source, line + skipped)
+
+
+def _split_header(content: str) -> tuple[str, str]:
+    """El bloque entre `---` con el que puede empezar una celda, y lo que sigue."""
+    match = re.match(r"---\n.*?\n---\n", content, re.S)
+    return (match[0], content[match.end() :]) if match else ("", content)
 
 
 def _split_options(content: str) -> tuple[str, dict[str, str], int]:

@@ -292,7 +292,7 @@ def test_the_copied_code_is_the_written_one(address: str, chromium):
       const number = blocks.findIndex(split);
       return [number, blocks[number].querySelector('pre').textContent];
     }""")
-    assert max(map(len, code.splitlines())) > 50
+    assert max(map(len, code.splitlines())) > 40
     page.locator(".cell_input").nth(number).locator("button.copybtn").click(force=True)
     page.wait_for_selector(".copybtn.success")
     assert page.evaluate("navigator.clipboard.readText()") == code.rstrip("\n")

@@ -212,15 +212,50 @@ LONG = ONE_HOT[[0, 1, 2, 0, 1]]  # El gato persigue al ratón
 
 
 def test_attention_step_numbers():
-    states = torch.tensor([[2.0, 0, 0], [0, 2.0, 0], [0, 1.0, 2.0]], dtype=torch.float64)
-    query = torch.tensor([0.5, 1.5, 0.0], dtype=torch.float64)
-    weights = soft_argmax(states @ query)
-    assert_shows("attention_step", query, 1)
-    assert_shows_each("attention_step", states @ query, 1)
+    inputs = torch.tensor([[2.0, 0, 0], [0, 1, -1], [0, 1, 1]], dtype=torch.float64)
+    query = torch.tensor([0.0, 2, 1], dtype=torch.float64)
+    weights = soft_argmax(inputs @ query)
+    assert_shows("attention_step", query, 0)
+    assert_shows_each("attention_step", inputs @ query, 0)
     assert_shows_each("attention_step", weights, 2)
-    assert_shows("attention_step", weights @ states, 2)
-    for part in weights[:, None] * states:
+    assert_shows("attention_step", weights @ inputs, 2)
+    for part in weights[:, None] * inputs:
         assert_shows("attention_step", part, 3)
+
+
+PRONOUN_KEYS = torch.tensor(
+    [[2.0, 0, 0], [0, 0, -1], [0, 1, -1], [0, 0, 0], [0, 0, 1], [0, 1, 1], [0, 0, 0], [2, 0, 0]],
+    dtype=torch.float64,
+)
+
+
+def test_pronoun_numbers():
+    query = torch.tensor([[0.0, 2, 1]], dtype=torch.float64)
+    assert_shows("pronoun", attention_weights(query, PRONOUN_KEYS, beta=1.0), 2)
+
+
+@pytest.mark.browser
+def test_the_laboratory_computes_what_the_library_does(chromium):
+    script = (ROOT / "book" / "_static" / "labs" / "pronoun.js").read_text("utf-8")
+    page = chromium.new_page()
+    drawing = (FIGURES / "pronoun.svg").read_text("utf-8")
+    place = f'<div data-laboratory="pronoun">{drawing}</div>'
+    page.set_content(f"{place}<script>{script}</script>")
+    slider = page.get_by_role("slider")
+    for ending, beta in (("la", 1.0), ("la", 0.0), ("lo", 6.0), ("lo", 2.3)):
+        page.get_by_label(f"sofríe{ending}").check()
+        slider.fill(str(beta))
+        query = torch.tensor([[0.0, 2, 1 if ending == "la" else -1]], dtype=torch.float64)
+        expected = attention_weights(query, PRONOUN_KEYS, beta=beta)[0]
+        shown = page.locator("svg text").all_text_contents()[:8]
+        assert torch.allclose(torch.tensor(list(map(float, shown))).double(), expected, atol=0.0051)
+        named = page.locator("svg").get_attribute("aria-label")
+        assert named.startswith(f"Pesos de «{ending}»: Pica {shown[0]}; el {shown[1]}")
+    assert "ajo" in page.get_by_role("status").inner_text()
+    slider.focus()
+    page.keyboard.press("Home")
+    assert page.get_by_role("status").inner_text().startswith("Con β = 0")
+    page.close()
 
 
 def test_hard_soft_numbers():

@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from myst_parser.config.main import MdParserConfig
@@ -187,17 +188,20 @@ def test_downloads_carry_code_figures_and_numbers(site: Path):
     notebook = downloads(site)["book/attention.ipynb"]
     text = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     images = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]+)" alt="[^"]{20,}"', text)
-    assert len(images) == source.count("```{diagram}") > 0
+    drawn = re.findall(r"[`:]{3}\{(?:diagram|laboratory)\}", source)
+    assert len(images) == len(drawn) > 0
     for image in images:
         assert ET.fromstring(base64.b64decode(image))[0].get("fill") == "#fff"
     for name in re.findall(r":pyobject: ([\w.]+)", source):
         assert re.search(rf"(def|class) {name.rpartition('.')[2]}\b", text), name
     page = (site / "book" / "attention.html").read_text("utf-8")
-    numbers = re.findall(r'class="caption-number">(Figura \d+)', page)
+    # Los pies de las gráficas, que son resultados, no van en el texto.
+    captions = BeautifulSoup(page, "html.parser").select("figure.diagram-figure .caption-number")
+    numbers = [caption.get_text(strip=True) for caption in captions]
     assert re.findall(r"\*\*(Figura \d+)\.\*\*", text) == numbers
     assert re.findall(r"\\tag\{(\d+)\}", text) == re.findall(r'class="eqno">\((\d+)\)', page)
     assert "Bahdanau" in text and "Antes de ejecutar" in notebook.cells[0].source
-    assert any("hide-input" in c.metadata.get("tags", []) for c in notebook.cells)
+    assert any("remove-input" in c.metadata.get("tags", []) for c in notebook.cells)
 
 
 @pytest.mark.slow

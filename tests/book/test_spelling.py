@@ -61,6 +61,7 @@ def test_words_are_sorted():
     [
         ("Una atencion sin tilde.", {"atencion"}),
         ("El `codgo` y $formla$ y <https://ejmplo.org> no cuentan.", set()),
+        ("```{code-cell}\n---\nfigure:\n    caption: Un maal pie.\n---\nx = 1\n```", {"maal"}),
         (":::{admonition} Títlo\nUn errror.\n:::", {"Títlo", "errror"}),
         ("```{code-cell} ipython3\nx = 1  # un comntario\nraise ValueError('falta el mensje')\n```",
          {"comntario", "mensje"}),

@@ -142,12 +142,12 @@ def test_category_follows_from_the_dish(corpus):
 
 
 def test_template_names_are_unique():
-    names = [name for side in recipes.frames().values() for name, _ in side]
+    names = [name for side in recipes.opinion_frames().values() for name, _ in side]
     assert len(names) == len(set(names))
 
 
 def test_mirrored_opinions_share_their_words():
-    positive, negative = (dict(recipes.frames()[s]) for s in ("positiva", "negativa"))
+    positive, negative = (dict(recipes.opinion_frames()[s]) for s in ("positiva", "negativa"))
     mirrored = [line.named()[0] for line in _tables.part("opinions", "mirrored")]
     assert len(mirrored) > 50
     for name in mirrored:
@@ -181,13 +181,13 @@ def test_a_plain_opinion_says_what_its_sentiment_says(corpus):
 
 def test_held_out_templates_use_words_seen_in_the_others():
     words = defaultdict(set)
-    for side in recipes.frames().values():
+    for side in recipes.opinion_frames().values():
         for name, alternatives in side:
             for template in alternatives:
                 for role, content, _ in template.spanish:
                     held = name in recipes.HELD_OUT_TEMPLATES
                     words[held] |= {w.lower() for w, _ in content} if role is None else {content}
-    names = {name for side in recipes.frames().values() for name, _ in side}
+    names = {name for side in recipes.opinion_frames().values() for name, _ in side}
     assert names >= recipes.HELD_OUT_TEMPLATES
     assert words[True] - words[False] == set()
 

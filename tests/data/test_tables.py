@@ -58,7 +58,7 @@ def tables(tmp_path, monkeypatch):
 
 def read_all():
     recipes.dishes()
-    recipes.frames()
+    recipes.opinion_frames()
     recipes.openings()
     opinions.held_out_positions()
     for name in ("good", "bad", "style"):

@@ -326,6 +326,23 @@ def test_thousands_are_told_from_decimals(value, decimals, text):
     assert format_number(value, decimals) == text
 
 
+@pytest.mark.parametrize(
+    "values, some, none",
+    [
+        ([0, 20_000, 40_000], {"0", "20\u202f000", "40\u202f000"}, "20000"),
+        ([0, 4000, 8000], {"0", "4000", "8000"}, "4\u202f000"),
+        ([-20_000, 0], {"−20\u202f000", "0"}, "−20000"),
+        ([0.0, 0.25, 0.5], {"0.0", "0.5"}, "0.50"),
+    ],
+)
+def test_the_thousands_of_an_axis_are_separated_too(values, some, none):
+    fig = plot_curves({"a": (values, values)}, alt="a", xlabel="x", ylabel="y")
+    fig.draw_without_rendering()
+    for axis in (fig.axes[0].xaxis, fig.axes[0].yaxis):
+        told = {label.get_text() for label in axis.get_ticklabels()}
+        assert some <= told and none not in told
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int64])
 def test_tensors_of_any_kind_are_drawn(dtype):
     A = torch.eye(2, dtype=dtype, requires_grad=dtype.is_floating_point)

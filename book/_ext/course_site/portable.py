@@ -151,9 +151,9 @@ def _directive(name: str, title: str, options: dict, body: str, book: Book, pars
     match name:
         case "literalinclude":
             return fenced(book.code(title, options), options.get("language", "python"))
-        case "diagram" | "screen":
+        case "diagram" | "laboratory" | "screen":
             number = book.figure(options["name"]) if "name" in options else "Figura"
-            image = book.image(title) if name == "diagram" else book.screen(title)
+            image = book.screen(title) if name == "screen" else book.image(title)
             return picture(*image, options["alt"], f"**{number}.** {convert(body)}")
         case "dropdown" | "prediction":
             return folded(convert(title), convert(body))

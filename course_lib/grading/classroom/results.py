@@ -204,7 +204,7 @@ class Student:
 
 
 @dataclass(frozen=True)
-class Answer:
+class GradedAnswer:
     """Un ejercicio de un estudiante, con el título que tiene en el cuaderno."""
 
     index: int
@@ -223,13 +223,13 @@ class StudentTopic:
         self.tied = any(one.result.points == self.result.points for one in others)
         self.perfect = self.result.points == self.result.max_points
         self.exercises = [
-            Answer(index, self.outline.heading(result.exercise), result)
+            GradedAnswer(index, self.outline.heading(result.exercise), result)
             for index, result in enumerate(self.result.exercises, 1)
         ]
         self.correct = len(self._in("correct"))
         self.to_fix, self.to_answer = self._in(*TO_FIX), self._in(*TO_ANSWER)
 
-    def _in(self, *states: str) -> list[Answer]:
+    def _in(self, *states: str) -> list[GradedAnswer]:
         return [answer for answer in self.exercises if answer.result.state() in states]
 
 
@@ -307,7 +307,7 @@ class ClassExercise:
         return round(100 * self.states[state] / len(self.found))
 
     @property
-    def mistakes(self) -> list[Mistake]:
+    def mistakes(self) -> list[CommonMistake]:
         """Los errores frecuentes reconocidos y, aparte, los demás, por la propiedad que falla."""
         groups: dict[tuple[str, str], list[tuple[Student, ExerciseResult]]] = {}
         for student, result in self.found:
@@ -315,11 +315,11 @@ class ClassExercise:
                 named = [(name, "") for name in result.misconceptions]
                 for key in named or [("", result.property or "")]:
                     groups.setdefault(key, []).append((student, result))
-        return [Mistake(name, found) for (name, _), found in groups.items()]
+        return [CommonMistake(name, found) for (name, _), found in groups.items()]
 
 
 @dataclass(frozen=True)
-class Mistake:
+class CommonMistake:
     """Un error y quiénes lo cometieron, con lo que se dijo a cada cual.
 
     Argumentos:

@@ -80,7 +80,7 @@ def why_unavailable() -> str:
         )
     if shutil.which("bwrap") is None:
         return "Falta bubblewrap, que aísla el código ajeno: sudo apt-get install bubblewrap."
-    if reason := syscalls.why_unavailable():
+    if reason := syscalls.why_unfiltered():
         return reason
     try:
         with Sandbox(None, Limits()):
@@ -149,7 +149,7 @@ class Sandbox:
             raise SandboxError(f"bubblewrap no puede construir la caja ({reason}). {remedy}")
         self.pid = json.loads(info)["child-pid"]
         self._inode = Path(f"/proc/{self.pid}/ns/pid").stat().st_ino
-        if seen := box_root.visible(self._private, Path(f"/proc/{self.pid}/root")):
+        if seen := box_root.seen_from(self._private, Path(f"/proc/{self.pid}/root")):
             self.close()
             raise SandboxError(
                 f"dentro de la caja se vería «{seen[0]}», que es privado: pon el proyecto, las "

@@ -81,7 +81,7 @@ def environment() -> dict[str, str]:
     return {"LD_LIBRARY_PATH": f"{PYTHON}/lib"} if shared else {}
 
 
-def visible(private: Iterable[Path], root: Path) -> list[Path]:
+def seen_from(private: Iterable[Path], root: Path) -> list[Path]:
     """Mira desde dentro si se ve algo privado; da lo que se ve.
 
     Argumentos:

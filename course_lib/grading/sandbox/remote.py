@@ -37,7 +37,7 @@ from course_lib.grading.sandbox.wire import (
     encode,
 )
 from course_lib.judging.plain_data import Comparison, copy_inputs, plain
-from course_lib.judging.running import Failure, RemoteError, describe
+from course_lib.judging.running import Failure, RemoteError, told_failure
 
 MAX_CALLBACKS = 20_000
 MAX_CALLBACK_ELEMENTS = 5000
@@ -202,7 +202,7 @@ class Peer:
         except ConversationError:
             raise
         except BaseException as error:
-            reply, found = {"op": "error", **vars(describe(error))}, []
+            reply, found = {"op": "error", **vars(told_failure(error))}, []
         self.channel.send(reply, found)
 
     def _reply(self, header: dict, tensors: list[torch.Tensor]) -> tuple[dict, list]:

@@ -32,7 +32,7 @@ _ALL_FAMILIES = 64  # el núcleo tiene 46
 _NEW_NAMESPACES = tuple(1 << bit for bit in (17, 25, 26, 27, 28, 29, 30))  # CLONE_NEW…, en `clone`
 
 
-def why_unavailable() -> str:
+def why_unfiltered() -> str:
     """Da por qué aquí no se puede filtrar, y qué hacer; vacío si se puede."""
     if pyseccomp is None:
         return (

@@ -50,7 +50,7 @@ from course_lib.grading.sandbox.wire import Channel, ChannelClosedError, encode
 from course_lib.judging import check as check_module
 from course_lib.judging import running
 from course_lib.judging.plain_data import plain
-from course_lib.judging.running import describe, quiet_and_seeded
+from course_lib.judging.running import quiet_and_seeded, told_failure
 
 _PRELOADED = ("IPython.core.interactiveshell", "einops", "matplotlib.figure", "numpy")
 
@@ -137,7 +137,7 @@ class _Worker:
     def _run_cell(self, header: dict) -> tuple[dict, list]:
         result = self._execute(header["source"], store_history=False)
         error = result.error_before_exec or result.error_in_exec
-        failure = {} if error is None else vars(describe(error))
+        failure = {} if error is None else vars(told_failure(error))
         return {"op": "result", "ok": error is None, **failure}, []
 
     def _look(self, header: dict) -> tuple[dict, list]:
