@@ -145,10 +145,10 @@ def test_check_shows_the_verdicts_and_does_not_touch_the_file(example_project):
     before = path.read_bytes()
     result = example_project.course("check", str(path))
     assert result.returncode == 1
-    for text in ("❌ incorrecto", "elevas al cuadrado", "⏳ pendiente", "Total: 0 de 3 puntos"):
+    for text in ("❌ todavía no", "Elevas al cuadrado", "⏳ pendiente", "Total: 0 de 3 puntos"):
         assert text in result.stdout, result.stdout
     assert "Se detuvo la celda que empieza con «1 / 0»: ZeroDivisionError" in result.stdout
-    assert "Total: 0 de 3 puntos (1 incorrecto, 1 pendiente)" in result.stdout
+    assert "Total: 0 de 3 puntos (1 todavía no, 1 pendiente)" in result.stdout
     assert path.read_bytes() == before
 
 
@@ -203,7 +203,7 @@ def test_check_explains_a_file_that_is_not_a_notebook(tmp_path, name):
 def test_check_explains_what_is_not_a_file(tmp_path):
     assert "No existe el archivo" in run("check", tmp_path / "a.ipynb").stderr
     result = run("check", tmp_path)
-    assert result.exit_code == 2 and "es una carpeta" in result.stderr
+    assert result.exit_code == 2 and "no hay ningún cuaderno" in result.stderr
 
 
 # grade

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -15,7 +16,7 @@ from course_lib.cli.terminal import print_error
 _STATES = {
     "correct": ("✅", "correcto", "correctos", "green"),
     "partial": ("🟡", "en parte", "en parte", "yellow"),
-    "wrong": ("❌", "incorrecto", "incorrectos", "red"),
+    "wrong": ("❌", "todavía no", "todavía no", "red"),
     "error": ("❌", "se detuvo", "se detuvieron", "red"),
     "missing": ("❌", "sin comprobar", "sin comprobar", "red"),
     "pending": ("⏳", "pendiente", "pendientes", "yellow"),
@@ -24,14 +25,23 @@ _STATES = {
 
 def check(
     notebook: Annotated[
-        Path, typer.Argument(metavar="CUADERNO", help="El cuaderno de ejercicios (.ipynb).")
+        Path,
+        typer.Argument(
+            metavar="CUADERNO", help="El cuaderno de ejercicios (.ipynb), o la carpeta de todos."
+        ),
     ],
     timeout: Annotated[
         int,
         typer.Option(metavar="SEGUNDOS", min=1, help="Tiempo que puede tardar cada celda."),
     ] = 60,
 ) -> None:
-    """Ejecuta un cuaderno de ejercicios y muestra el veredicto de cada uno."""
+    """Ejecuta un cuaderno de ejercicios y muestra el veredicto de cada uno.
+
+    De una carpeta, muestra el curso entero: un renglón por cuaderno. Los que no cambiaron desde la
+    última vez no se ejecutan.
+    """
+    if notebook.is_dir():
+        return _check_folder(notebook, timeout)
     from course_lib.grading.self_check import NotebookFileError, check_notebook
 
     console = Console()
@@ -46,6 +56,56 @@ def check(
         raise typer.Exit(1)
 
 
+def _check_folder(folder: Path, timeout: int) -> None:
+    from course_lib.grading.remembered import check_folder, notebooks_in
+    from course_lib.grading.self_check import NotebookFileError
+
+    paths = notebooks_in(folder)
+    if not paths:
+        print_error(f"En {folder} no hay ningún cuaderno (.ipynb).")
+        raise typer.Exit(2)
+    columns = (TextColumn("Cuadernos"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=len(paths))
+        advance = lambda: progress.advance(task)  # noqa: E731
+        found = list(check_folder(paths, timeout=timeout, done=advance))
+    console = Console()
+    table = Table(title=Text("El curso"))
+    table.add_column("Cuaderno", overflow="fold")
+    for name in ("Hechos", "Puntos"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("Lo que sigue", overflow="fold")
+    for path, report in found:
+        if isinstance(report, NotebookFileError):
+            table.add_row(Text(path.stem), "", "", Text(str(report)))
+            continue
+        counts = report.counts()
+        done = f"{counts.get('correct', 0)}/{len(report.rows)}"
+        points = f"{report.points}/{report.max_points}"
+        table.add_row(Text(path.stem), done, points, Text(_what_is_next(report)))
+    console.print(table)
+    reports = [report for _, report in found if not isinstance(report, NotebookFileError)]
+    total, most = sum(r.points for r in reports), sum(r.max_points for r in reports)
+    console.print(f"Total: {total} de {most} puntos", highlight=False)
+    if len(reports) < len(found) or any(report.has_faults for report in reports):
+        raise typer.Exit(1)
+
+
+def _what_is_next(report: object) -> str:
+    """Lo primero que hay que corregir; si no hay nada, lo primero que falta."""
+    from course_lib.judging.check import find_exercise
+    from course_lib.judging.display import unmarked
+
+    states = {row.exercise: row.state() for row in reversed(report.rows)}
+    first = {state: name for name, state in states.items()}
+    wrong = next((r.exercise for r in report.rows if r.state() not in ("correct", "pending")), None)
+    name = wrong or first.get("pending")
+    if name is None:
+        return "todo hecho"
+    title = unmarked(find_exercise(name).title or name)
+    return f"{'corrige' if wrong else 'sigue'}: {title}"
+
+
 def _print_report(notebook: Path, report: object, console: Console) -> None:
     """Escribe la tabla, lo que dice cada veredicto, las celdas que se detuvieron y el total."""
 
@@ -57,7 +117,7 @@ def _print_report(notebook: Path, report: object, console: Console) -> None:
     console.print(_report_table(notebook, report))
     for row in report.rows:
         if row.message:
-            say(f"{_STATES[row.state()][0]} {row.exercise}: {row.message}{row.credit()}")
+            say(repr(row))
     for cell in report.broken_cells:
         say(f"Se detuvo {cell}", "yellow")
     for note in report.notes:

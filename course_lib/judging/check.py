@@ -7,13 +7,12 @@ calificador: se sortean entradas, se ejecuta al estudiante (`running`) y se juzg
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import replace
 from typing import Any
 
 import torch
 
+from course_lib.judging import session
 from course_lib.judging.compiled import compiled_topic
 from course_lib.judging.exercise import NAME_PATTERN, Exercise
 from course_lib.judging.judge import (
@@ -23,39 +22,78 @@ from course_lib.judging.judge import (
     shows_its_mistakes,
     with_both,
 )
-from course_lib.judging.running import draw_cases, run_cases, run_gradients
+from course_lib.judging.notebook_verdict import NotebookVerdict, notebook_verdict
+from course_lib.judging.running import draw_cases, run_cases, run_gradients, told_failure
+from course_lib.judging.session import TooLongError, limited
 from course_lib.judging.verdict import Verdict
 
 NOTEBOOK_SEED = 2017
 """Semilla de los cuadernos: el mismo código da siempre el mismo texto."""
 
+MOST_SECONDS = 10.0
+"""Los segundos que se espera a una respuesta en un cuaderno."""
 
-def check(name: str, student: Any, *, seed: int = NOTEBOOK_SEED) -> Verdict:
+
+def check(
+    name: str, student: Any, *, seed: int = NOTEBOOK_SEED, seconds: float = MOST_SECONDS
+) -> NotebookVerdict:
     """Comprueba el objeto del estudiante contra el ejercicio de ese nombre.
 
     Argumentos:
         name: `tema.nombre` del ejercicio.
         student: la función, la clase o la respuesta del estudiante.
         seed: semilla de las entradas; fija en el cuaderno, secreta en un calificador.
+        seconds: cuánto se espera a su código.
 
     Devuelve:
-        Verdict: su texto dice si es correcto, si está pendiente o qué falla; en un cuaderno,
-        también si lo que se comprueba no tiene el nombre que se busca al calificar.
+        NotebookVerdict: dice si es correcto, si está pendiente o qué falla, y qué hacer ahora; en
+            `case`, el caso en que falla. En un cuaderno se llama también `verdict`.
 
     Errores:
         ValueError: no hay ejercicio con ese nombre.
     """
     exercise = find_exercise(name)
-    verdict = check_exercise(exercise, student, seed=seed)
-    return replace(verdict, note=_other_name(exercise.asked_name, student))
+    if unfinished := session.unfinished_cell(exercise.asked_name, student):
+        return notebook_verdict(exercise, _stopped(exercise, unfinished), student)
+    verdict = _judged(exercise, student, seed, seconds)
+    told = notebook_verdict(exercise, verdict, student, seed=seed, seconds=seconds)
+    return replace(told, note=_other_name(exercise, student))
 
 
-def _other_name(name: str, student: Any) -> str:
+def judge_now(name: str, student: Any) -> Verdict:
+    """Comprueba una respuesta sin mirar el cuaderno, como al calificar; es de `course check`."""
+    return _judged(find_exercise(name), student, NOTEBOOK_SEED, MOST_SECONDS)
+
+
+def _judged(exercise: Exercise, student: Any, seed: int, seconds: float) -> Verdict:
+    """Da el veredicto; un código que no termina también tiene el suyo."""
+    try:
+        verdict = limited(seconds, lambda: first_verdict(exercise, student, seed=seed))
+    except TooLongError as error:
+        return _stopped(exercise, _too_long(error, seconds))
+    try:
+        return limited(seconds, lambda: recognise_two(exercise, student, verdict, seed=seed))
+    except TooLongError:  # buscar dos errores lo ejecuta más veces; su veredicto ya está
+        return verdict
+
+
+def _stopped(exercise: Exercise, message: str) -> Verdict:
+    return Verdict(exercise.name, "error", 0, exercise.points, message, property="runs")
+
+
+def _too_long(error: TooLongError, seconds: float) -> str:
+    number, _, source = told_failure(error).line.partition(": ")
+    where = f" (iba por la {number}: `{source.strip('`')}`)" if source else ""
+    return (
+        f"tu código no terminó en {seconds:g} segundos{where}. ¿Hay un bucle que no acaba? Si solo "
+        f"es lento, dale más tiempo: `check(…, seconds={6 * seconds:g})`"
+    )
+
+
+def _other_name(exercise: Exercise, student: Any) -> str:
     """Avisa si, en el cuaderno desde el que se llama, la respuesta tiene otro nombre."""
-    shell = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
-    if not shell or "COURSE_REGENERATING" in os.environ:
-        return ""  # no es un cuaderno, o es el que dice cómo se llama
-    if not name or shell.user_ns.get(name) is student:
+    here, name = session.shell(), exercise.asked_name
+    if not here or not name or (name in here.user_ns and here.user_ns[name] is student):
         return ""
     return f"al calificar se busca «{name}», y aquí compruebas otra cosa: ponle ese nombre"
 

@@ -14,13 +14,21 @@ import json
 import math
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from course_lib.judging.drawing import VOCABULARY
-from course_lib.judging.exercise import Exercise, Misconception, Part, direct_call, no_inputs
+from course_lib.judging.exercise import (
+    Exercise,
+    Misconception,
+    Part,
+    Section,
+    direct_call,
+    no_inputs,
+)
 
 FOLDER = Path(__file__).parent / "exercises"
 PREPARED = "COURSE_REGENERATING"
@@ -32,23 +40,42 @@ Edit = Sequence
 
 def compiled_topic(topic: str) -> tuple[Exercise, ...] | None:
     """Da los ejercicios preparados de un tema; None si no hay."""
-    if not topic.isidentifier():
-        return None
-    for folder in (os.environ.get(PREPARED), FOLDER):
-        path = Path(folder or FOLDER, f"{topic}.json")
-        if path.is_file():
-            return _read(path, path.stat().st_mtime_ns)
-    return None
+    path = _path(topic)
+    return _read(path, path.stat().st_mtime_ns) if path else None
+
+
+def _path(topic: str) -> Path | None:
+    folders = (os.environ.get(PREPARED), FOLDER) if topic.isidentifier() else ()
+    paths = (Path(folder or FOLDER, f"{topic}.json") for folder in folders)
+    return next((path for path in paths if path.is_file()), None)
 
 
 @functools.lru_cache(maxsize=64)
 def _read(path: Path, modified: int) -> tuple[Exercise, ...]:
-    return make_exercises(path.read_bytes())
+    return tuple(map(make_exercise, json.loads(path.read_bytes())["exercises"]))
 
 
-def make_exercises(content: bytes) -> tuple[Exercise, ...]:
-    """Construye los ejercicios de lo que guarda un archivo."""
-    return tuple(map(make_exercise, json.loads(content)["exercises"]))
+@dataclass(frozen=True)
+class Place:
+    """El título de un tema y el del cuaderno que va detrás; vacíos si no se saben."""
+
+    title: str = ""
+    next_title: str = ""
+
+
+def topic_place(topic: str) -> Place:
+    """Da el lugar de un tema en el curso."""
+    path = _path(topic)
+    stored = json.loads(path.read_bytes()) if path else {}
+    return Place(stored.get("title", topic), stored.get("next", ""))
+
+
+def exercise_after(exercise: Exercise) -> str:
+    """El título del ejercicio que va detrás; vacío si es el último de su tema."""
+    known = compiled_topic(exercise.topic) or ()
+    names = [each.name for each in known]
+    place = names.index(exercise.name) + 1 if exercise.name in names else len(names)
+    return known[place].title if place < len(known) else ""
 
 
 def make_exercise(stored: dict[str, Any]) -> Exercise:
@@ -70,6 +97,8 @@ def make_exercise(stored: dict[str, Any]) -> Exercise:
         asked_name=stored["answer"],
         answers=tuple(stored.get("answers", ())),
         partial=parts,
+        title=stored.get("title", ""),
+        section=Section(**stored["section"]) if "section" in stored else None,
         **stored.get("options", {}),
     )
 

@@ -53,6 +53,15 @@ class Misconception:
         return None
 
 
+@dataclass(frozen=True)
+class Section:
+    """Una sección del libro: su título, su página (`attention`) y su etiqueta (`sec-scores`)."""
+
+    title: str
+    page: str
+    label: str
+
+
 Pair = tuple[Misconception, Misconception, Callable]
 """Dos errores frecuentes, y una implementación que comete los dos."""
 
@@ -121,6 +130,8 @@ class Exercise:
             no se puede usar al calificar (`course_lib.…`, o el módulo y la función de torch).
         partial: partes que valen puntos por sí solas. Sin tenerlo todo bien no se pasa de
             `points - 1`: por eso «correcto» no cambia.
+        title: su título en el cuaderno: «Ejercicio 3 · Pesos de autoatención».
+        section: la sección del libro que lo explica, si se dijo.
 
     Errores:
         ValueError: nombre mal formado, puntos no positivos, errores frecuentes repetidos, o partes
@@ -139,6 +150,8 @@ class Exercise:
     asked_name: str = ""
     answers: tuple[str, ...] = ()
     partial: Iterable[Part] = ()
+    title: str = ""
+    section: Section | None = None
 
     def __post_init__(self) -> None:
         for field in ("misconceptions", "partial"):

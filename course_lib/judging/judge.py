@@ -72,7 +72,9 @@ def _judge_whole(
     if fault is not None:
         return _failed(exercise, fault, _match(exercise, cases, outcomes, expected, run_cases))
     if not exercise.inputs_may_change and any(o.inputs_changed for o in outcomes):
-        return _failed(exercise, _INPUTS_FAULT, _match_inputs(exercise, cases, expected))
+        changed = next(i for i, outcome in enumerate(outcomes) if outcome.inputs_changed)
+        fault = replace(_INPUTS_FAULT, case=changed)
+        return _failed(exercise, fault, _match_inputs(exercise, cases, expected))
     if exercise.gradient:
         return _judge_gradients(exercise, cases, gradients or [], expected)
     return _passed(exercise)
@@ -98,7 +100,9 @@ def _judge_gradients(
     ]
     match = _match(exercise, cases, gradients, expected, run_gradients, faithful)
     text = f"los valores son correctos, pero {_gradient_text(gradients)}"
-    return _failed(exercise, Fault("gradient", text), match)
+    pairs = enumerate(zip(gradients, expected, strict=True))
+    first = next(index for index, (a, b) in pairs if not _same(exercise, a, b, None))
+    return _failed(exercise, Fault("gradient", text, case=first), match)
 
 
 def _gradient_text(gradients: list[Outcome]) -> str:
@@ -128,6 +132,7 @@ def _failed(exercise: Exercise, fault: Fault, match: Misconception | None = None
     if match is not None:
         message, names = match.hint, (match.name,)
     seen = {"hinted": match is not None, "property": fault.property, "inputs": fault.inputs}
+    seen["case_index"] = fault.case
     return Verdict(exercise.name, status, 0, exercise.points, message, names, **seen)
 
 
@@ -150,14 +155,15 @@ def _first_fault(
     exercise: Exercise, cases: list[tuple], outcomes: list[Outcome], expected: list[Outcome]
 ) -> Fault | None:
     """Da la falla de la primera propiedad que no se cumple, en el primer caso en que ocurre."""
-    tried = list(zip(cases, outcomes, expected, strict=True))
-    written = [each for each in tried if not _is_unwritten(each[1])]
+    tried = list(enumerate(zip(cases, outcomes, expected, strict=True)))
+    written = [each for each in tried if not _is_unwritten(each[1][1])]
     stops = len(written) == len(tried) and all(o.failure is not None for o in outcomes)
     fault = _fault_in(exercise, written, everywhere=stops)
     if len(written) == len(tried) or (fault is not None and fault.property == "runs"):
         return fault
-    case, outcome, target = next(each for each in tried if _is_unwritten(each[1]))
-    return _unwritten_fault(_which_inputs(case, target.value), outcome.failure, fault)
+    index, (case, outcome, target) = next(each for each in tried if _is_unwritten(each[1][1]))
+    unwritten = _unwritten_fault(_which_inputs(case, target.value), outcome.failure, fault)
+    return replace(unwritten, case=index)
 
 
 def _is_unwritten(outcome: Outcome) -> bool:
@@ -165,19 +171,19 @@ def _is_unwritten(outcome: Outcome) -> bool:
 
 
 def _fault_in(
-    exercise: Exercise, tried: list[tuple[tuple, Outcome, Outcome]], *, everywhere: bool
+    exercise: Exercise, tried: list[tuple[int, tuple[tuple, Outcome, Outcome]]], *, everywhere: bool
 ) -> Fault | None:
     """Da la primera falla de unos casos; `everywhere`, si el código se detiene en todos."""
     faults = []
-    for case, outcome, target in tried:
+    for index, (case, outcome, target) in tried:
         told = _which_inputs(case, target.value)
         if outcome.failure is not None:
             where = f"{told}, " if told and not everywhere else ""
-            return Fault("runs", where + _stopped(outcome.failure), told)
+            return Fault("runs", where + _stopped(outcome.failure), told, case=index)
         pair = _without_case_name(outcome.value, target.value)
         for fault in _comparison(exercise).faults(*pair):
             text = f"{fault.text}, {told}" if told else fault.text
-            faults.append(Fault(fault.property, text + fault.advice, told))
+            faults.append(Fault(fault.property, text + fault.advice, told, case=index))
     return min(faults, key=lambda fault: PROPERTIES.index(fault.property), default=None)
 
 

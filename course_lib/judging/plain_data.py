@@ -32,12 +32,13 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class Fault:
-    """Una propiedad que no se cumple: la frase que lo dice, con qué entradas y qué revisar."""
+    """Una propiedad que no se cumple: la frase, con qué entradas, qué revisar y en qué caso."""
 
     property: str
     text: str
     inputs: str = ""
     advice: str = ""
+    case: int | None = None
 
 
 # Convertir y copiar
@@ -279,7 +280,7 @@ def _place(path: Path) -> str:
     split = next((i for i, step in enumerate(path) if isinstance(step, int)), len(path))
     told = [f"en «{label}»" for label in path[:split]]
     if split < len(path):
-        told.append(f"en {_nth(path[split])} del resultado")
+        told.append(f"en {nth(path[split])} del resultado")
     if deeper := path[split + 1 :]:
         told.append(f"en su posición {''.join(f'[{step!r}]' for step in deeper)}")
     return "".join(f"{each}, " for each in told)
@@ -288,7 +289,8 @@ def _place(path: Path) -> str:
 _ORDINALS = ("primer", "segundo", "tercer", "cuarto", "quinto", "sexto", "séptimo", "octavo")
 
 
-def _nth(index: int) -> str:
+def nth(index: int) -> str:
+    """Nombra un lugar de un resultado: «el segundo elemento»."""
     return f"el {_ORDINALS[index]} elemento" if index < len(_ORDINALS) else f"la posición [{index}]"
 
 
@@ -297,9 +299,20 @@ def _type_fault(actual: Any, expected: Any, path: Path) -> Fault:
     if isinstance(expected, (list, tuple)) and _holds_results(expected):
         wanted += f" con {len(expected)} elementos"
     is_whole = all(isinstance(step, str) for step in path)
-    advice = ". ¿Falta un return?" if actual is None and is_whole else ""
+    advice = ". ¿Falta un return?" if actual is None and is_whole else _conversion(actual, expected)
     text = f"{_place(path)}se esperaba {wanted} y llegó {_kind(actual)}"
     return Fault("type", text, advice=advice)
+
+
+def _conversion(actual: Any, expected: Any) -> str:
+    """Cómo se pasa de lo que llegó a lo que se pide, si es solo eso."""
+    if isinstance(expected, torch.Tensor) and isinstance(actual, (list, tuple, int, float)):
+        return ". Conviértelo con torch.tensor(…)"
+    if isinstance(expected, (list, tuple)) and isinstance(actual, torch.Tensor):
+        return ". Conviértelo con .tolist()"
+    if isinstance(expected, (int, float)) and isinstance(actual, torch.Tensor):
+        return ". Un número se saca de un tensor de un solo elemento con .item()"
+    return ""
 
 
 def _length_fault(actual: list | tuple, expected: list | tuple, path: Path) -> Fault:

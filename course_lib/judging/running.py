@@ -211,7 +211,7 @@ def _student_line(error: BaseException) -> tuple[int, str]:
     if isinstance(error, SyntaxError) and isinstance(error.text, str):
         return error.lineno or 0, error.text.strip()
     for frame, number in reversed(list(traceback.walk_tb(error.__traceback__))):
-        if _is_student_code(frame.f_code):
+        if is_student_code(frame.f_code):
             return number, linecache.getline(frame.f_code.co_filename, number).strip()
     return 0, ""
 
@@ -224,10 +224,11 @@ def _raised_by_student(error: BaseException) -> bool:
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
-    if last is None or not _is_student_code(last.tb_frame.f_code):
+    if last is None or not is_student_code(last.tb_frame.f_code):
         return False
     return last.tb_frame.f_code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
-def _is_student_code(code: CodeType) -> bool:
+def is_student_code(code: CodeType) -> bool:
+    """Dice si un código no es de este paquete ni de otro instalado."""
     return not code.co_filename.startswith(LIBRARY_FOLDERS)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from course_lib.judging import display
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,9 +25,9 @@ class Verdict:
         hinted: si el mensaje es una pista; sin `misconceptions`, la de varios que dan lo mismo.
         property: la propiedad que falla (`runs`, `type`, `shape`, … `inputs`, `gradient`), si hay.
         inputs: con qué entradas se vio: sus formas y opciones, nunca los valores.
+        case_index: en cuál de los casos sorteados se vio, desde 0; None si no es de ninguno.
         seconds: lo que se tardó en comprobarlo, al calificar.
         earned: qué partes dan los puntos de una respuesta que no es correcta.
-        note: en un cuaderno, lo que conviene saber y no cambia el resultado.
     """
 
     exercise: str
@@ -39,7 +41,7 @@ class Verdict:
     seconds: float = 0.0
     earned: str = ""
     inputs: str = ""
-    note: str = ""
+    case_index: int | None = None
 
     def __post_init__(self) -> None:  # de JSON llegan como lista
         object.__setattr__(self, "misconceptions", tuple(self.misconceptions))
@@ -48,30 +50,31 @@ class Verdict:
         """El estado que se muestra: `partial` si gana puntos sin estar bien; si no, `status`."""
         return "partial" if 0 < self.points < self.max_points else self.status
 
+    def told(self) -> display.Told:
+        """Lo que se muestra, por partes."""
+        return display.Told(
+            state=self.state(),
+            title=self.exercise,
+            score=display.score(self.points, self.max_points, self.earned),
+            message=self.message if self.hinted else display.with_code(self.message),
+        )
+
     def __repr__(self) -> str:
-        return self._told() + (f"\n⚠️ {self.note}" if self.note else "")
-
-    def _told(self) -> str:
-        if self.status == "correct":
-            unit = "punto" if self.max_points == 1 else "puntos"
-            return f"✅ {self.exercise}: correcto ({self.points}/{self.max_points} {unit})"
-        if self.status == "pending":
-            return f"⏳ {self.exercise}: pendiente"
-        mark = "🟡" if self.state() == "partial" else "❌"
-        return f"{mark} {self.exercise}: {self.message}{self.credit()}"
-
-    def credit(self) -> str:
-        """Dice qué puntos se ganan con una respuesta que no es correcta; vacío si ninguno."""
-        if not self.earned:
-            return ""
-        return f" (ganas {self.points} de {self.max_points} puntos por {self.earned})"
+        return self.told().plain()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
         # El veredicto viaja en los metadatos de la salida: `course check` lo lee de ahí, y ningún
         # visor de cuadernos lo muestra en lugar del texto.
-        fields = asdict(self)
-        for name in ("hinted", "property", "inputs", "seconds", "note"):  # no son para otro
-            del fields[name]
-        if not self.earned:
-            del fields["earned"]
-        return {"text/plain": repr(self)}, {"course_verdict": fields}
+        told = self.told()
+        data = {
+            "text/plain": told.plain(),
+            "text/markdown": told.markdown(),
+            "text/html": told.html(),
+        }
+        return data, {"course_verdict": self.stored()}
+
+    def stored(self) -> dict[str, Any]:
+        """Lo que se guarda en el cuaderno: con qué se vio y cuánto tardó no son para otro."""
+        kept = ["exercise", "status", "points", "max_points", "message", "misconceptions"]
+        kept += ["earned"] if self.earned else []
+        return {name: getattr(self, name) for name in kept}

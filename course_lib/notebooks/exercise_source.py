@@ -2,7 +2,8 @@
 
     ---
     puntos: 1             # y, si hace falta: gradiente, tolerancia, biblioteca, prohibido,
-    gradiente: true       # partes, entradas_pueden_cambiar, respuesta
+    gradiente: true       # partes, entradas_pueden_cambiar, respuesta,
+                          # seccion (la que lo explica: attention#sec-scores)
     ---
 
     # El arg max suave
@@ -68,6 +69,7 @@ FIELDS = {
     "partes": list,
     "entradas_pueden_cambiar": bool,
     "respuesta": str,
+    "seccion": str,
 }
 PART_FIELDS = {"nombre": str, "puntos": int, "propiedad": str, "elemento": object, "casos": str}
 PROPERTIES = {"valores": "values", "dtype": "dtype", "entradas": "inputs", "gradiente": "gradient"}

@@ -53,8 +53,12 @@ __all__ = [
 
 KINDS = ("solutions", "exercises")
 IGNORED_OUTPUT = "nbval-ignore-output"
+GOES_ON = "raises-exception"
+"""La etiqueta con que Jupyter sigue con las celdas de después, aunque esta se detenga."""
 METADATA_KEY = "course"
 
+_SUMMARY = "course_lib.judging.summary"
+"""De dónde es la última celda del cuaderno de ejercicios, que no está en la fuente."""
 _MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 
 
@@ -82,6 +86,8 @@ def prepare(
     for cell, origin in zip(notebook.cells, origins, strict=True):
         if cell.cell_type == "code":
             _normalise_outputs(source, cell, origin)
+            if kind == "exercises":
+                cell.metadata["tags"] = [*tags(cell), GOES_ON]
     # Ejecutar anota la versión de Python en los metadatos: se escriben de nuevo.
     notebook.metadata = nbformat.from_dict({**notebook_metadata(), METADATA_KEY: dict(stamp)})
     notebook.metadata[METADATA_KEY]["content"] = content_hash(notebook)
@@ -197,7 +203,7 @@ def _stamp(source: TopicSource) -> dict[str, Any]:
     text = source.text.replace("\r\n", "\n").encode("utf-8")
     return {
         "source": hashlib.sha256(text).hexdigest(),
-        "library": library_parts(modules | {__name__}, source.root),
+        "library": library_parts(modules | {__name__, _SUMMARY}, source.root),
     }
 
 

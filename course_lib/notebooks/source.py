@@ -4,6 +4,10 @@ En la fuente, `### BEGIN SOLUTION` y `### END SOLUTION` rodean cada respuesta. E
 ejercicios ocupa su lugar, dentro de una función, un `raise NotImplementedError`; fuera de ella, las
 líneas que el bloque da con `# STUB: respuesta = ...`. Una celda con la etiqueta `solution-only`
 está solo en las soluciones.
+
+En el de ejercicios nada detiene a «Ejecutar todo»: una celda que enseña lo que hace una respuesta,
+y que en la fuente espera a `NotImplementedError`, espera ahí a cualquier error; y la última celda
+resume lo hecho.
 """
 
 from __future__ import annotations
@@ -49,12 +53,29 @@ def build(source: TopicSource, kind: str) -> tuple[Any, list[Any]]:
             continue
         cells.append(_new_cell(cell, text, source.topic, kind, len(cells)))
         origins.append(cell)
+    if kind == "exercises":
+        for make, text in _closing(source.topic):
+            cells.append(_new_cell(make(text), text, source.topic, kind, len(cells)))
+            origins.append(origins[-1])
     cells[0].source = cells[0].source.replace(_TITLES["solutions"], _TITLES[kind], 1)
     return nbformat.v4.new_notebook(cells=cells, metadata=notebook_metadata()), origins
 
 
+def _closing(topic: str) -> list[tuple[Any, str]]:
+    """Las dos últimas celdas de un cuaderno de ejercicios: lo hecho y lo que sigue."""
+    return [
+        (nbformat.v4.new_markdown_cell, "## Resumen\n\nLo que llevas hecho, y lo que sigue:"),
+        (nbformat.v4.new_code_cell, f'from course_lib import resumen\n\nresumen("{topic}")'),
+    ]
+
+
+_WAITS = re.compile(r"^(\s*)except NotImplementedError:", re.MULTILINE)
+
+
 def _cell_text(source: TopicSource, cell: Any, kind: str) -> str:
     marked = any(_MARKER_LIKE.match(line) for line in cell.source.splitlines())
+    if not marked and kind == "exercises" and cell.cell_type == "code":
+        return _WAITS.sub(r"\1except Exception:", cell.source)
     if not marked:
         return cell.source
     if cell.cell_type != "code":

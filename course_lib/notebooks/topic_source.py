@@ -184,7 +184,8 @@ class _Reader:
             raise FaultsError(self.faults)
         notebook, places = self._assemble(found)
         texts = "\0".join([text, *(each.text for each in exercises)])
-        content = {"topic": self.topic, "exercises": stored}
+        content = {"topic": self.topic, "title": self.options["titulo"]}
+        content |= {"next": self._next_title(), "exercises": stored}
         compiled = (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
         return TopicSource(
             self.topic, self.root, texts, notebook, tuple(exercises), places, compiled
@@ -283,6 +284,9 @@ class _Reader:
         options["entradas_pueden_cambiar"] = "inputs_may_change"
         given = made.options
         stored = {"name": f"{self.topic}.{made.name}", "points": given["puntos"]}
+        stored["title"] = heading(exercises.index(made) + 1, made)
+        if section := self._section(made):
+            stored["section"] = section
         stored["options"] = {new: given[old] for old, new in options.items() if old in given}
         library = [given["biblioteca"]] if "biblioteca" in given else []
         if answers := [*library, *given.get("prohibido", [])]:
@@ -298,6 +302,33 @@ class _Reader:
         codes += [made.whole(code) for code, _ in made.alternatives]
         stored["context"] = needed(list(self._before(made, exercises)), codes)
         return stored
+
+    def _next_title(self) -> str:
+        """El título del cuaderno que va detrás en el índice del libro; vacío si es el último."""
+        path = self.root / "_toc.yml"
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        listed = re.findall(r"file: exercises/(\w+)\n +title: (.+)", text)
+        topics = [topic for topic, _ in listed]
+        place = topics.index(self.topic) + 1 if self.topic in topics else len(topics)
+        return listed[place][1].strip() if place < len(listed) else ""
+
+    def _section(self, made: ExerciseSource) -> dict[str, str] | None:
+        """La sección del libro que dice la cabecera, con su título, que se lee en el capítulo."""
+        given = made.options.get("seccion")
+        if given is None:
+            return None
+        line = next(i for i, x in enumerate(made.text.split("\n"), 1) if x.startswith("seccion:"))
+        page, _, label = given.partition("#")
+        path = self.root / "book" / f"{page}.md"
+        if not page.isidentifier() or not path.is_file():
+            made.fault(line, f"no hay un capítulo «{page}»: «seccion» es «capitulo#etiqueta».")
+            return None
+        text = path.read_text(encoding="utf-8").replace("\r\n", "\n")
+        found = re.search(rf"^\({re.escape(label)}\)=\n+#+ +(.+?) *$", text, re.MULTILINE)
+        if found is None:
+            made.fault(line, f"book/{page}.md no tiene una sección con la etiqueta «{label}».")
+            return None
+        return {"title": found[1], "page": page, "label": label}
 
     def _before(self, made: ExerciseSource, exercises: list[ExerciseSource]) -> Iterator[str]:
         """El código de las celdas anteriores a la de una solución."""
@@ -363,10 +394,15 @@ def points_text(points: int) -> str:
     return f"{points} {'punto' if points == 1 else 'puntos'}"
 
 
+def heading(number: int, made: ExerciseSource) -> str:
+    """El título de un ejercicio en su cuaderno: «Ejercicio 3 · Pesos de autoatención»."""
+    return f"Ejercicio {number} · {made.title}"
+
+
 def _exercise_cells(topic: str, number: int, made: ExerciseSource) -> list[Cell]:
     """Las celdas de un ejercicio, con su línea de título y la que lo comprueba."""
     points = points_text(made.options["puntos"])
-    title = f"## Ejercicio {number} · {made.title} ({points})"
+    title = f"## {heading(number, made)} ({points})"
     cells = [_copy(cell, cell.text) for cell in made.cells]
     if cells[0].kind == "markdown":
         cells[0].text = f"{title}\n\n{cells[0].text}"

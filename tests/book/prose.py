@@ -66,7 +66,10 @@ CORPUS = {
 }
 # Textos que no son prosa: patrones de einops, expresiones regulares, marcado, SQL y
 # mensajes de torch.
-MACHINE = re.compile(r"^def |->|\\|\(\?:|<\w+ |xmlns|0x|inplace|^\s*(SELECT|CREATE|INSERT)\b")
+MACHINE = re.compile(
+    r"^def |->|\\|\(\?:|<\w+ |xmlns|0x|inplace|^\s*(SELECT|CREATE|INSERT)\b"
+    r"|[a-z]:(?:[\d#]|[a-z-]+;)|stroke="  # y hojas de estilo
+)
 OPTIONS = {"loc", "style", "textcoords", "xycoords"}  # argumentos cuyo valor no es prosa
 SPOKEN_ROLES = {"term", "ref", "doc", "numref", "eq"}
 

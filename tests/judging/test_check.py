@@ -45,13 +45,13 @@ def verdict(student, *misconceptions, **options):
 
 def test_a_right_answer_says_its_points():
     result = verdict(weights)
-    assert repr(result) == "✅ example.weights: correcto (2/2 puntos)"
+    assert repr(result) == "✅ example.weights: correcto (2 de 2 puntos)"
     assert (result.status, result.points) == ("correct", 2)
 
 
 def test_one_point_is_singular():
     question = Exercise("example.q", 1, "b", no_inputs, ())
-    assert repr(check_exercise(question, " B ")) == "✅ example.q: correcto (1/1 punto)"
+    assert repr(check_exercise(question, " B ")) == "✅ example.q: correcto (1 de 1 punto)"
 
 
 def _stub(scores, beta):
@@ -129,7 +129,7 @@ def test_the_gradient_may_reach_a_part_still_unwritten():
 def test_an_operation_torch_does_not_implement_is_not_pending():
     result = verdict(lambda s, b: torch.softmax(torch.ones(2, 3, dtype=torch.long), -1))
     assert result.status == "error"
-    assert "tu código se detuvo con NotImplementedError" in repr(result)
+    assert "Tu código se detuvo con NotImplementedError" in repr(result)
 
 
 def test_nor_is_a_module_without_forward():
@@ -338,7 +338,9 @@ def test_the_reference_does_not_see_the_students_changes():
 
 def test_a_misconception_gives_its_hint():
     result = verdict(lambda s, b: torch.softmax(s * b, dim=0), FLATTENED, AXIS)
-    assert repr(result) == "❌ example.weights: normalizas por el otro eje"
+    assert repr(result) == (
+        "❌ example.weights: todavía no (0 de 2 puntos)\n   Normalizas por el otro eje."
+    )
     assert result.misconceptions == ("axis",)
 
 
@@ -414,8 +416,9 @@ THREE = NO_BETA, OTHER_AXIS, HALF
 def test_two_misconceptions_at_once_get_both_hints():
     result = verdict(lambda s, b: torch.exp(s) / torch.exp(s).sum(0), *edited(*THREE))
     assert repr(result) == (
-        "❌ example.weights: tu resultado es el que dan dos errores a la vez. Uno: no usas β. El "
-        "otro: normalizas por columnas."
+        "❌ example.weights: todavía no (0 de 2 puntos)\n"
+        "   Tu resultado es el que dan dos errores a la vez. Uno: no usas β. El otro: normalizas "
+        "por columnas."
     )
     assert result.misconceptions == ("no_beta", "other_axis")
 
@@ -694,5 +697,5 @@ def test_an_exercise_without_cases_is_refused():
 
 def test_the_verdict_travels_in_the_metadata():
     data, metadata = verdict(weights)._repr_mimebundle_()
-    assert data == {"text/plain": "✅ example.weights: correcto (2/2 puntos)"}
+    assert data["text/plain"] == "✅ example.weights: correcto (2 de 2 puntos)"
     assert metadata["course_verdict"]["status"] == "correct"

@@ -79,7 +79,8 @@ def test_the_parts_that_are_earned_are_named():
     result = verdict(lambda x, mask: x * 2, WHOLE, VALUES, misconceptions=[hint])
     assert result.message == "no usas la máscara" and result.earned == "los casos sin máscara"
     assert repr(result) == (
-        "🟡 example.scaled: no usas la máscara (ganas 1 de 9 puntos por los casos sin máscara)"
+        "🟡 example.scaled: en parte (1 de 9 puntos, por los casos sin máscara)\n"
+        "   No usas la máscara."
     )
     both = verdict(lambda x, mask: scaled(x, mask).detach(), WHOLE, VALUES)
     assert both.earned == "los casos sin máscara y los valores"

@@ -151,9 +151,10 @@ def _assert_solutions(notebook):
     outputs = [o.data["text/plain"] for c in notebook.cells for o in c.get("outputs", ())]
     assert outputs == [
         "'hola'",
-        "✅ example.double: correcto (2/2 puntos)",
+        "✅ Ejercicio 1 · El doble: correcto (2 de 2 puntos)\n   Sigue: Ejercicio 2 · Una pregunta",
         "42",
-        "✅ example.answer: correcto (1/1 punto)",
+        "✅ Ejercicio 2 · Una pregunta: correcto (1 de 1 punto)\n"
+        "   Era el último de este cuaderno: mira tu resumen()",
     ]
 
 
@@ -212,7 +213,14 @@ def test_run_all_on_an_untouched_exercise_never_stops(example_project):
     source = TopicSource.read("example", example_project.root)
     notebook, _ = build(source, "exercises")
     execute(notebook, example_project.root)
-    assert [c.execution_count for c in notebook.cells if c.cell_type == "code"] == [1, 2, 3, 4, 5]
+    assert [c.execution_count for c in notebook.cells if c.cell_type == "code"] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+    ]
 
 
 def test_an_ignored_output_is_not_stored(example_project):

@@ -36,6 +36,7 @@ from course_lib.grading.classroom.untrusted_text import (
     visible,
 )
 from course_lib.grading.sandbox.grader import ExerciseResult
+from course_lib.judging import display
 from course_lib.plotting.bars import plot_bars, plot_stacked
 
 with extra("teacher"):
@@ -175,6 +176,7 @@ def _environment() -> jinja2.Environment:
     }
     environment.globals |= {
         "COURSE": COURSE,
+        "icons": {state: Markup(display.icon(state, styled=False)) for state in STATES},
         "STATES": STATES,
         "percent": percent,
         "style": _asset("report.css"),

@@ -1,0 +1,199 @@
+"""El cuaderno desde el que se comprueba: qué celdas se ejecutaron, qué se intentó ya, cuánto tarda.
+
+Fuera de un cuaderno, y en el que prepara `course regenerate`, no hay nada que mirar.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ast
+import linecache
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from course_lib.judging.compiled import PREPARED
+from course_lib.judging.verdict import Verdict
+
+_Result = TypeVar("_Result")
+
+
+def shell() -> Any:
+    """El IPython del cuaderno; None si no lo hay, o si es el que se está generando."""
+    if "IPython" not in sys.modules or PREPARED in os.environ:
+        return None
+    return sys.modules["IPython"].get_ipython()
+
+
+# Lo que tarda
+
+
+class TooLongError(Exception):
+    """Se acabó el tiempo; la traza es la del código que se interrumpió."""
+
+
+def limited(seconds: float, run: Callable[[], _Result]) -> _Result:
+    """Ejecuta algo y lo interrumpe si tarda demasiado, como quien pulsa «interrumpir».
+
+    Solo el hilo principal se puede interrumpir; en otro, se ejecuta sin límite.
+
+    Errores:
+        TooLongError: tardó más de `seconds`.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return run()
+    alarm = _Alarm(seconds)
+    try:
+        try:
+            return run()
+        finally:
+            alarm.stop()
+    except KeyboardInterrupt as interrupted:
+        if not alarm.rang:  # lo interrumpió quien escribe
+            raise
+        raise TooLongError().with_traceback(interrupted.__traceback__) from None
+
+
+class _Alarm:
+    def __init__(self, seconds: float) -> None:
+        self.rang = False
+        self._lock, self._stopped = threading.Lock(), False
+        self._timer = threading.Timer(seconds, self._ring)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _ring(self) -> None:
+        with self._lock:
+            if not self._stopped:
+                self.rang = True
+                _thread.interrupt_main()
+
+    def stop(self) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._stopped = True
+
+
+# La celda que no llegó a ejecutarse
+
+
+def unfinished_cell(name: str, answer: Any) -> str:
+    """Dice por qué lo que hay en memoria no es de la última celda que define una respuesta.
+
+    Vacío si lo es. Una celda que no es Python válido, o que se detiene antes de llegar a la
+    definición, deja en memoria lo de antes; y juzgarlo desorienta.
+    """
+    here = shell()
+    if not here or not name:
+        return ""
+    for source in reversed(here.user_ns.get("In", ())):
+        try:
+            cell = here.transform_cell(source)
+            tree = ast.parse(cell)
+        except (SyntaxError, ValueError) as error:
+            if re.search(rf"^(?:(?:def|class)\s+{name}\b|{name}\s*=[^=])", source, re.MULTILINE):
+                return _not_python(name, error)
+            continue
+        defined = [node for node in tree.body if getattr(node, "name", None) == name]
+        if defined:
+            return "" if _comes_from(answer, name, cell) else _stopped_before(name)
+        if name in _assigned(tree):
+            return ""
+    return ""
+
+
+def _assigned(tree: ast.Module) -> set[str]:
+    stored = (n for n in ast.walk(tree) if isinstance(n, ast.Name))
+    return {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+
+
+_AGAIN = "Lo que hay en memoria es lo de antes: corrígela, ejecútala y comprueba de nuevo"
+
+
+def _not_python(name: str, error: Exception) -> str:
+    reason = getattr(error, "msg", None) or str(error)
+    line, text = getattr(error, "lineno", 0), (getattr(error, "text", "") or "").strip()
+    where = f", en la línea {line} (`{text}`)" if text and "`" not in text else ""
+    return (
+        f"la última celda en que escribiste `{name}` no es Python válido y no se ejecutó: "
+        f"{reason}{where}. {_AGAIN}"
+    )
+
+
+def _stopped_before(name: str) -> str:
+    return (
+        f"la última celda en que escribiste `{name}` se detuvo antes de definirla, o no se ha "
+        f"ejecutado. {_AGAIN}"
+    )
+
+
+def _comes_from(answer: Any, name: str, cell: str) -> bool:
+    """Dice si una función o una clase es la que define una celda; si no se sabe, sí."""
+    code = getattr(answer, "__code__", None)
+    if code is None and isinstance(answer, type):
+        methods = (getattr(each, "__code__", None) for each in vars(answer).values())
+        code = next((each for each in methods if each is not None), None)
+    elif code is not None and code.co_name != name:  # la envuelve un decorador, o es otra
+        return True
+    lines = linecache.getlines(code.co_filename) if code is not None else []
+    return not lines or "".join(lines).strip() == cell.strip()
+
+
+# Lo que ya se intentó
+
+
+@dataclass
+class _Progress:
+    """Lo que se sabe de un ejercicio desde que se abrió el cuaderno."""
+
+    verdict: Verdict
+    cause: tuple = ()
+    answer: str = ""
+    times: int = field(default=0)
+
+
+_progress: dict[str, _Progress] = {}
+
+
+def note_try(verdict: Verdict, answer: Any) -> int:
+    """Apunta un veredicto y da cuántas veces seguidas, con otro código, se falla en lo mismo."""
+    cause = verdict.misconceptions or (verdict.status, verdict.property)
+    written, before = _fingerprint(answer), _progress.get(verdict.exercise)
+    times = 1
+    if before and before.cause == cause:
+        times = before.times + (before.answer != written)
+    _progress[verdict.exercise] = _Progress(verdict, cause, written, times)
+    return times
+
+
+def last_verdict(exercise: str) -> Verdict | None:
+    """El último veredicto de un ejercicio en esta sesión."""
+    found = _progress.get(exercise)
+    return found.verdict if found else None
+
+
+def last_topic() -> str | None:
+    """El tema del último ejercicio que se comprobó."""
+    return next(reversed(_progress), "").partition(".")[0] or None
+
+
+def forget() -> None:
+    """Olvida lo intentado, como al reiniciar el núcleo."""
+    _progress.clear()
+
+
+def _fingerprint(answer: Any) -> str:
+    code = getattr(answer, "__code__", None)
+    if code is not None:
+        constants = [each for each in code.co_consts if not hasattr(each, "co_code")]
+        return f"{linecache.getlines(code.co_filename)}{code.co_code.hex()}{constants}"
+    if isinstance(answer, type):
+        return "".join(map(_fingerprint, vars(answer).values()))
+    try:
+        return repr(answer)[:2000]
+    except Exception:
+        return ""
