@@ -1,7 +1,7 @@
-"""Ningún capítulo contesta un ejercicio: una función que enseña, tal cual, no tiene todos los puntos.
+"""Ningún capítulo contesta un ejercicio: lo que enseña, tal cual, no tiene todos los puntos.
 
-Son las de sus celdas, también las plegadas, y las que cita de la biblioteca. Se llaman como el
-ejercicio llama a la respuesta: por lugar o, si los nombres de los argumentos son los mismos, por nombre.
+Son las funciones de sus celdas, también las plegadas, y las que cita de la biblioteca. Se llaman
+como el ejercicio llama a la respuesta: por lugar o, si los argumentos se llaman igual, por nombre.
 """
 
 import ast

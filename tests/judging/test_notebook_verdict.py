@@ -199,7 +199,7 @@ def test_another_name_is_told(notebook):
     ("name", "answer", "told"),
     [
         (SOFT, lambda s, b: softmax(s, b).tolist(), "Conviértelo con torch.tensor(…)"),
-        ("tokenization.raw_bytes", lambda text: torch.tensor([1]), "Conviértelo con .tolist()"),
+        ("tokenization.raw_bytes", torch.tensor([112, 105]), "Conviértelo con .tolist()"),
     ],
 )
 def test_a_tensor_in_place_of_a_list_is_asked_for_in_words(name, answer, told):
