@@ -26,8 +26,6 @@ FENCE = re.compile(r"^```\{(code-cell|literalinclude)\}([^\n]*)\n(.*?)^```", re.
 OBJECT = re.compile(r"^:pyobject: (\w+)$", re.M)
 OPTIONS = re.compile(r"\A(?::.*\n|---\n.*?^---\n)*", re.M | re.S)
 NOT_FOR_STUDENTS = {"instructor_guide", "api"}
-# Su capítulo todavía los enseña: al quitar el listado, quita también el nombre.
-STILL_SHOWN = {"attention.soft_argmax", "attention.hard_argmax"}
 
 pytestmark = pytest.mark.usefixtures("as_user")
 
@@ -112,7 +110,7 @@ def _is_right(exercise, student: Callable) -> bool:
 
 @pytest.mark.parametrize("topic", topics_in(ROOT))
 def test_no_chapter_answers_an_exercise(topic):
-    names = [name for name in TopicSource.read(topic, ROOT).names if name not in STILL_SHOWN]
+    names = TopicSource.read(topic, ROOT).names
     answered = {name: found for name in names if (found := answers_to(name))}
     assert answered == {}, "cambia la pregunta, o deja un hueco en el capítulo"
 
