@@ -173,7 +173,7 @@ def test_check_survives_endless_cells_and_says_what_was_not_checked(example_proj
     result = example_project.course("check", str(path), "--timeout", "5")
     assert result.returncode == 1
     assert "la celda que empieza con «while True: pass»: tardó demasiado" in result.stdout
-    assert "el cuaderno no define «doble»" in result.stdout
+    assert "El cuaderno no define «doble»" in result.stdout
     assert "no tiene su celda" in result.stdout
 
 
