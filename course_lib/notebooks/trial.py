@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import inspect
 import io
 import json
+import pkgutil
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from course_lib.judging.check import check_exercise, first_verdict
 from course_lib.judging.compiled import Answer, make_exercise
@@ -21,14 +26,16 @@ from course_lib.judging.plain_data import Comparison
 from course_lib.judging.running import draw_cases, remembering, run_cases
 from course_lib.judging.verdict import Verdict
 from course_lib.notebooks.exercise_source import ExerciseSource
-from course_lib.notebooks.mutants import changes_of, describe, mutant
+from course_lib.notebooks.fingerprint import parse_cell
+from course_lib.notebooks.mutants import Change, changes_of, describe, mutant
 from course_lib.notebooks.topic_source import TopicSource
 
 SEEDS = range(10)
 _MUTANT_SEEDS = range(5)
 _MOST_PAIRS = 40
 _SECONDS = 5
-_SHORTCUTS = ("torch.nn.functional", "course_lib.primitives")
+_TORCH = ("torch", "torch.nn.functional", "torch.linalg", "torch.special")
+_PACKAGES = ("primitives", "layers", "models", "decoding", "tokenization", "training", "data")
 
 
 @dataclass
@@ -55,7 +62,7 @@ class Trial:
 
     def run(self) -> list[Row]:
         """Prueba todo, de lo que más importa a lo que menos."""
-        with remembering():
+        with remembering(), _elsewhere():
             self._mistakes()
             self._pairs()
             self._alternatives()
@@ -110,14 +117,11 @@ class Trial:
                 student = self._student(mutant(cell.text, change))
                 seeds = [first_verdict(self.exercise, student, seed=s) for s in _MUTANT_SEEDS]
                 if all(verdict.status == "correct" for verdict in seeds):
-                    alive.append(describe(cell.text, change))
+                    alive.append(change)
         self.add("mutantes", str(len(changes)), f"{len(changes) - len(alive)} se notan", not alive)
-        for each in alive:
-            before = each.partition(" → ")[0]
-            line = next(
-                (i for i, x in enumerate(cell.text.split("\n")) if x.strip()[:12] == before[:12]), 0
-            )
-            self.add("mutante vivo", f"línea {cell.line + line}", each, False)
+        for change in alive:
+            line = cell.line + _line_of(cell.text, change) - 1
+            self.add("mutante vivo", f"línea {line}", describe(cell.text, change), False)
 
     def _student(self, tree: Any) -> Any:
         scope = dict(self.answer.given)
@@ -128,16 +132,28 @@ class Trial:
         """Lo que ya está hecho y, sin más, pasa."""
         if self.exercise.is_question:
             return
-        found = []
-        for name, function in _ready_made():
+        names: dict[int, list[str]] = {}
+        functions = {}
+        for name, function in _ready_made(has_tensors=self._has_tensors()):
+            names.setdefault(id(function), []).append(name)
+            functions[id(function)] = function
+        for key, function in functions.items():
+            passes = False
             with contextlib.suppress(Exception), _deadline(), _quiet():
-                if first_verdict(self.exercise, function, seed=0).status == "correct":
-                    found.append(name)
-        for name in found:
-            told = (
-                "pasa; al calificar no está" if name in self.exercise.answers else "pasa tal cual"
-            )
-            self.add("atajo", name, told, name in self.exercise.answers)
+                passes = first_verdict(self.exercise, function, seed=0).status == "correct"
+            if passes:
+                declared = [name for name in names[key] if name in self.exercise.answers]
+                told = "pasa; al calificar no está" if declared else "pasa tal cual: ¿`prohibido`?"
+                self.add("atajo", (declared or names[key])[0], told, bool(declared))
+
+    def _has_tensors(self) -> bool:
+        """Si alguna entrada es un tensor: con solo números, torch haría uno de ese tamaño."""
+        return any(
+            isinstance(given, torch.Tensor)
+            for case in draw_cases(self.exercise, 0)
+            for value in case
+            for given in (value if isinstance(value, (list, tuple)) else [value])
+        )
 
     def _constant(self) -> None:
         """Si lo que se contestó con una semilla vale con otra, se puede copiar."""
@@ -186,20 +202,52 @@ def _counted(told: Counter) -> str:
     return ", ".join(f"{text} ({times})" for text, times in told.most_common())
 
 
-def _ready_made() -> Iterator[tuple[str, Any]]:
-    """Las funciones de torch y de la biblioteca que se pueden llamar sin más."""
-    import pkgutil
+def _ready_made(*, has_tensors: bool) -> Iterator[tuple[str, Any]]:
+    """Las funciones de la biblioteca y, si hay tensores, las cuentas de torch.
 
-    for package in _SHORTCUTS:
-        module = importlib.import_module(package)
-        folders = getattr(module, "__path__", None)
-        names = [f"{package}.{m.name}" for m in pkgutil.iter_modules(folders or [])] or [package]
-        for name in names:
-            for attribute, value in list(vars(importlib.import_module(name)).items()):
-                if attribute[0] != "_" and inspect.isroutine(value):
-                    own = getattr(value, "__module__", None) or name
-                    if own.startswith(("torch", name)):
-                        yield f"{name}.{attribute}", value
+    De torch, solo lo que calcula: ni lo que guarda archivos ni lo que cambia cómo calcula lo demás.
+    """
+    for package in _PACKAGES:
+        module = importlib.import_module(f"course_lib.{package}")
+        for found in pkgutil.walk_packages(module.__path__, f"{module.__name__}."):
+            for name, value in list(vars(importlib.import_module(found.name)).items()):
+                own = getattr(value, "__module__", None) == found.name
+                if name[0] != "_" and own and inspect.isroutine(value):
+                    yield f"{found.name}.{name}", value
+    for package in _TORCH if has_tensors else ():
+        for name, value in list(vars(importlib.import_module(package)).items()):
+            if name[0] != "_" and _calculates(name, value):
+                yield f"{package}.{name}", value
+
+
+def _calculates(name: str, value: Any) -> bool:
+    if inspect.isbuiltin(value):
+        return name != "from_file" and (
+            hasattr(torch._C._VariableFunctions, name)
+            or value.__name__.startswith(("linalg_", "special_"))
+            or hasattr(torch._C._nn, name)
+        )
+    homes = ("torch.functional", "torch.nn.functional", "torch._jit_internal")
+    return inspect.isfunction(value) and value.__module__ in homes
+
+
+def _line_of(code: str, change: Change) -> int:
+    """La línea de una celda en que está un cambio."""
+    node, line = parse_cell(code), 1
+    for field_, index in change.path:
+        node = getattr(node, field_) if index is None else getattr(node, field_)[index]
+        line = node.lineno if isinstance(node, (ast.stmt, ast.expr)) else line
+    return line
+
+
+@contextlib.contextmanager
+def _elsewhere() -> Iterator[None]:
+    """Entretanto se trabaja en una carpeta que luego se borra, con lo que se haya escrito en ella.
+
+    Lo que se prueba recibe las entradas de los casos, y un texto puede servir de nombre de archivo.
+    """
+    with tempfile.TemporaryDirectory(prefix="course-") as folder, contextlib.chdir(folder):
+        yield
 
 
 @contextlib.contextmanager

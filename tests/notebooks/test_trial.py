@@ -1,8 +1,13 @@
 """`course try`: lo que se ve de un ejercicio mientras se escribe."""
 
+from pathlib import Path
+
+import torch
+
 from course_lib.judging.check import check_exercise, find_exercise
 from course_lib.notebooks import trial
 from tests.checks.judging import deadline
+from tests.checks.solutions import ROOT
 
 
 def endless(scores, beta):
@@ -26,3 +31,36 @@ def test_a_mutant_that_never_ends_is_left_too():
     except TimeoutError:
         verdict = None
     assert verdict is None
+
+
+def test_what_is_tried_leaves_no_files(tmp_path, monkeypatch):
+    """`torch.save(estados, "last")` escribe un archivo: sus entradas son las de `bert.features`."""
+    monkeypatch.chdir(tmp_path)
+    saved = []
+
+    def save(hidden, recipe):
+        torch.save(hidden, recipe)
+        saved.append(Path(recipe).is_file())
+
+    monkeypatch.setattr(trial, "_ready_made", lambda **_: [("torch.save", save)])
+    made = trial.read_trial("bert", "features", ROOT)
+    for part in ("_mistakes", "_pairs", "_alternatives", "_mutants"):
+        monkeypatch.setattr(made, part, lambda: None)
+    made.run()
+    assert saved and all(saved), "si no se probó, no dice nada"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_what_calculates_is_tried_as_a_shortcut():
+    tried = dict(trial._ready_made(has_tensors=True))
+    assert {"torch.softmax", "torch.nn.functional.rms_norm", "torch.einsum"} <= tried.keys()
+    assert "course_lib.primitives.positions.sinusoids.sinusoidal_positions" in tried
+    unsafe = {torch.save, torch.from_file, torch.set_num_threads, torch.set_default_dtype}
+    assert not unsafe & {value for name, value in tried.items() if name.startswith("torch.")}
+    assert not any(n.startswith("torch.") for n, _ in trial._ready_made(has_tensors=False))
+
+
+def test_a_living_mutant_is_placed_in_its_own_line():
+    code = "x = a + 1\n### BEGIN SOLUTION\nx = a * 2\nx = a * 3\n### END SOLUTION"
+    lines = {trial._line_of(code, change) for change in trial.changes_of(code)}
+    assert lines == {3, 4}
