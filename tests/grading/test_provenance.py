@@ -276,4 +276,4 @@ def test_the_notice_goes_with_the_grade(sandbox_here):
     finally:
         close_grader()
     assert found.status == "graded" and found.points == found.max_points, found
-    assert "5 de sus 5 respuestas largas" in found.notes[-1]
+    assert "6 de sus 6 respuestas largas" in found.notes[-1]

@@ -112,7 +112,7 @@ def test_each_exercise_has_its_title_state_points_and_reason():
     partial = cards["Ejercicio 3 · Un paso de decodificación"]
     assert "Correcto en parte 1 de 2 puntos" in partial and "1 punto por los pesos." in partial
     assert "La forma es (3, 4) y debería ser (4, 3), con entradas de forma (3, 2)." in partial
-    assert "Se detuvo" in cards["Ejercicio 4 · La puntuación aditiva"]
+    assert "Se detuvo" in cards["Ejercicio 4 · La puntuación aditiva, con memoria de lo mirado"]
     assert "Pendiente" in cards["Ejercicio 5 · De columnas a filas"]
     assert "El cuaderno no define «ties»." in cards["Ejercicio 7 · Lee la gráfica"]
 

@@ -45,6 +45,10 @@ def check(name, student):
         pending = True
     return Verdict(name, "pending" if pending else "correct")
 """
+LIGHT_SUMMARY = """
+def resumen(topic=None):
+    pass
+"""
 
 
 def test_a_writer_killed_at_any_moment_leaves_a_whole_file(tmp_path):
@@ -72,6 +76,7 @@ def test_a_writer_killed_at_any_moment_leaves_a_whole_file(tmp_path):
 def test_regenerate_killed_at_random_moments(example_project):
     """La mitad de los cortes se reparte por toda la ejecución; la otra, cerca del final."""
     example_project.write("course_lib/judging/check.py", LIGHT_CHECK)
+    example_project.write("course_lib/judging/summary.py", LIGHT_SUMMARY)
     example_project.write("course_lib/notebooks/verification.py", LIGHT_VERIFICATION)
     old, new, seconds = _both_versions(example_project)
     generator = random.Random(0)
