@@ -35,6 +35,18 @@ def mend_markup(app: Sphinx, pagename, templatename, context, doctree) -> None:
         context["body"] = wrong.sub(right, context.get("body", ""))
 
 
+# El veredicto de un cuaderno enlaza el archivo del capítulo, que está en la carpeta del curso.
+CHAPTER_FILE = re.compile(r'href="\.\./(book/\w+)\.md')
+
+
+def lead_to_chapters(app: Sphinx, pagename, templatename, context, doctree) -> None:
+    """Lleva los enlaces de los veredictos a la página del capítulo."""
+    address = context["pathto"]
+    context["body"] = CHAPTER_FILE.sub(
+        lambda found: f'href="{address(found[1])}', context.get("body", "")
+    )
+
+
 def drop_thebe_markup(app: Sphinx, doctree, docname) -> None:
     """Quita la configuración que sphinx-thebe deja al final de cada página."""
     from docutils import nodes
@@ -52,5 +64,6 @@ def drop_english_fields(app: Sphinx, what, name, field, skip, options) -> bool |
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", drop_outside_assets, priority=990)
     app.connect("html-page-context", mend_markup)
+    app.connect("html-page-context", lead_to_chapters)
     app.connect("doctree-resolved", drop_thebe_markup, priority=990)
     app.connect("autodoc-skip-member", drop_english_fields)
