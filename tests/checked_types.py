@@ -15,8 +15,13 @@ _with_shapes = jaxtyping.jaxtyped
 
 
 def _says_shapes(module: dict) -> bool:
-    """Si un módulo usa un tipo de jaxtyping: sus funciones comparten los ejes."""
-    return any(getattr(value, "__module__", "") == "jaxtyping" for value in module.values())
+    """Si un módulo usa un tipo de jaxtyping: sus funciones comparten los ejes.
+
+    También si nombra tipos que solo existen para quien analiza el código: beartype no los hallaría.
+    """
+    return "TYPE_CHECKING" in module or any(
+        getattr(value, "__module__", "") == "jaxtyping" for value in module.values()
+    )
 
 
 def _jaxtyped(function=None, *, typechecker):

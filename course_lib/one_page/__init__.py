@@ -1,1 +1,1 @@
-"""Cada modelo entero en un archivo que se puede copiar: solo PyTorch, y nada de esta biblioteca."""
+"""Cada modelo entero en un archivo que se copia y solo necesita PyTorch."""
