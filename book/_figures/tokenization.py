@@ -15,7 +15,10 @@ CORPUS = {"papa": 5, "pela": 3, "tapa": 4}
 STEPS = 4
 
 # El texto del laboratorio: se aprende de él entero, y se dibuja su primera oración.
-LABORATORY = "Pica el ajo y la cebolla, y sofríela. Pela la papa y la calabaza, y hiérvela."
+LABORATORY = (
+    "Pica el ajo y la cebolla, y sofríela. Pica el apio y la papa, y sofríelos. "
+    "Pela la papa y la calabaza, y sofríelas."
+)
 SHOWN, SHOWN_STEPS = "Pica el ajo y la cebolla,", (0, 4, 8)
 
 # La oración del camino, y el texto del que sale su vocabulario.

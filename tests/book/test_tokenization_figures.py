@@ -54,7 +54,12 @@ def test_the_laboratory_merges_what_the_library_does(chromium):
     page.set_content(f'<div data-laboratory="merges">{drawing}</div><script>{script}</script>')
     box, slider = page.get_by_role("textbox"), page.get_by_role("slider")
     assert box.input_value() == figures.LABORATORY
-    texts = ("aaaaaa aaa baa", "¡piña, piña! 🥕🥕 人参人参", "I don't,  you don't.\n\n¿Tú? 12 12", "a")
+    texts = (
+        "aaaaaa aaa baa",
+        "¡piña, piña! 🥕🥕 人参人参",
+        "I don't,  you don't.\n\n¿Tú? 12 12",
+        "a",
+    )
     for text in (figures.LABORATORY, *texts):
         box.fill(text)
         whole = ByteBPE.train([text], 5000, special_tokens=(), min_frequency=2)

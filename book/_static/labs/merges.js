@@ -78,7 +78,7 @@
 
   function build(place, number) {
     const box = make("textarea", { id: `merges-${number}`, rows: 2, maxlength: 600, spellcheck: "false" });
-    box.value = "Pica el ajo y la cebolla, y sofríela. Pela la papa y la calabaza, y hiérvela.";
+    box.value = "Pica el ajo y la cebolla, y sofríela. Pica el apio y la papa, y sofríelos. Pela la papa y la calabaza, y sofríelas.";
     const slider = make("input", { type: "range", min: 0, value: 8, step: 1, "aria-label": "Cuántas fusiones" });
     const told = make("span", { class: "lab-value", "aria-hidden": "true" });
     const chips = make("p", { class: "lab-tokens", role: "img" });
