@@ -99,6 +99,8 @@ WRONG = {
     "eq-no-existe": "Ver {eq}`eq-no-existe`.",
     "término inexistente": "Ver {term}`término inexistente`.",
     "nadie1900": "{cite}`nadie1900`",
+    "\\noexiste": "Una $\\noexiste$.",
+    "\\frac{1}": "$$\n\\frac{1}\n$$",
     "dibujo_ausente": "```{diagram} dibujo_ausente\n:alt: Nada.\n```",
     "tampoco": "```{screen} tampoco\n:alt: Nada.\n```",
     "funcion_ausente": "```{literalinclude} ../course_lib/primitives/softmax.py\n"

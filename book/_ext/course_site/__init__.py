@@ -14,6 +14,7 @@ from . import (
     mathematics,
     questions,
     screens,
+    styles,
 )
 
 PARTS = (
@@ -28,6 +29,7 @@ PARTS = (
     mathematics,
     questions,
     screens,
+    styles,
 )
 
 
