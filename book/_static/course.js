@@ -72,3 +72,17 @@ document.addEventListener("copy", (event) => {
   copied.remove();
   event.preventDefault();
 });
+
+// Al imprimir, en claro y con todo desplegado; después queda como estaba.
+let courseOpened = [];
+let courseTheme;
+addEventListener("beforeprint", () => {
+  courseTheme = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
+  courseOpened = [...document.querySelectorAll(".bd-article details:not([open])")];
+  for (const folded of courseOpened) folded.open = true;
+});
+addEventListener("afterprint", () => {
+  document.documentElement.dataset.theme = courseTheme;
+  for (const folded of courseOpened) folded.open = false;
+});

@@ -340,6 +340,31 @@ def test_a_copied_formula_is_its_tex(address: str, chromium):
     context.close()
 
 
+def test_attention_on_paper(address: str, chromium, tmp_path: Path):
+    """Pocas hojas, todo desplegado, nada cortado y sin lo que solo sirve en la pantalla."""
+    context = chromium.new_context(viewport={"width": 690, "height": 1000}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{address}/book/attention.html")
+    page.wait_for_selector(".lab-controls")
+    sheets = page.pdf(path=tmp_path / "attention.pdf", prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", sheets)) <= 17
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.locator("details:not([open])").count() == 0
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    assert page.evaluate(CUT) == []
+    for hidden in (".lab-controls", ".lab-live", ".bd-sidebar-primary", ".page-doors", ".copybtn"):
+        assert page.locator(f"{hidden}:visible").count() == 0, hidden
+    assert page.locator(".lab-printed:visible").count() == 1
+    assert page.locator(".bd-article h1:visible").count() == 1
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.locator("details[open]").count() == 0
+    assert page.locator(".lab-printed:visible").count() == 0
+    context.close()
+
+
 @pytest.mark.parametrize("name", ["book/attention", "book/notation"])
 def test_formulas_without_a_server(site: Path, visit, name: str):
     seen = visit((site / f"{name}.html").as_uri())

@@ -46,7 +46,8 @@ def test_pages_load_nothing_from_outside(site: Path, page_name: str):
     page = read(site, page_name)
     loaded = [e.get("src") or e.get("href") for e in page.select("[src], link[href], use[href]")]
     assert [url for url in loaded if re.match(r"(https?:)?//", url)] == []
-    scripts = " ".join(script.get_text() for script in page.select("script:not([src])"))
+    run = page.select("script:not([src], [type='application/ld+json'])")
+    scripts = " ".join(script.get_text() for script in run)
     assert re.findall(r"https?://(?!www\.w3\.org)[\w.]+", scripts) == []
 
 
@@ -82,6 +83,50 @@ def test_one_sheet_and_no_script_to_wait_for(site: Path, page_name: str):
     loaded = " ".join(script["src"] for script in page.select("script[src]"))
     assert not re.search("mathjax|fontawesome|searchindex|language_data|togglebutton", loaded)
     assert bool(page.select(".highlight")) == ("clipboard" in loaded)
+
+
+def test_pages_say_what_they_are(site: Path, page_name: str):
+    page = read(site, page_name)
+    said = page.select_one("meta[name=description]")["content"]
+    assert 40 <= len(said) <= 156 and said[-1] in ".…?:!", said
+    assert page.select_one("meta[property='og:description']")["content"] == said
+    assert (
+        page.select_one("meta[property='og:title']")["content"]
+        == (page.title.get_text().split(" — ")[0])
+    )
+    assert not page.select("link[rel=canonical], meta[property='og:url']"), (
+        "el sitio no tiene dirección"
+    )
+    course = page.select("script[type='application/ld+json']")
+    assert len(course) == (page_name == "book/index")
+    if course:
+        told = json.loads(course[0].string)
+        assert (told["@type"], told["inLanguage"], told["description"]) == ("Course", "es", said)
+
+
+def test_what_crawlers_and_lost_readers_get(site: Path):
+    assert (site / "robots.txt").read_text() == "User-agent: *\nAllow: /\n"
+    assert not (site / "sitemap.xml").exists()
+    lost = BeautifulSoup((site / "404.html").read_text("utf-8"), "html.parser")
+    assert lost.html["lang"] == "es" and "No hay ninguna página" in lost.h1.get_text()
+    links = [a["href"] for a in lost.select("a")]
+    assert links == ["book/index.html", "search.html"]
+    assert all((site / link).is_file() for link in links)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_chapters_have_a_door_to_their_code(site: Path, name: str):
+    doors = read(site, name).select_one(".page-doors")
+    assert "Bajar el cuaderno" in [a.get_text() for a in doors.select("a")]
+    assert doors.code.get_text() == f"{name}.md", "sin repositorio, dice dónde está"
+    assert "github.com" not in str(doors)
+
+
+def test_english_terms_say_so(site: Path):
+    for name, term in (("book/attention", "query"), ("book/glossary", "fine-tuning")):
+        foreign = read(site, name).select("article em[lang]")
+        assert {e["lang"] for e in foreign} == {"en"}
+        assert term in [e.get_text() for e in foreign]
 
 
 def test_the_sheet_keeps_what_is_used():

@@ -12,7 +12,7 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 SHEET = "site.css"
-# En el orden en que se aplican; las de `OURS` se escriben en book/_static.
+# En el orden en que se aplican; después, las de book/_static, y al final las de `LAST`.
 THEME = (
     "basic.css",
     "styles/pydata-sphinx-theme.css",
@@ -23,7 +23,7 @@ THEME = (
     "mystnb.*.css",
     "sphinx-design.min.css",
 )
-OURS = ("labs/*.css", "questions.css", "course.css", "icons.css")
+LAST = ("course.css", "icons.css")
 # Los iconos del tema son de una fuente de medio megabyte; los del libro están en icons.css.
 ICON_FONT = re.compile(r"Font Awesome|FontAwesome|\.fa[bsr]?(?![\w])|\.fa-")
 # Bootstrap pone estos nombres al abrir un menú o un globo; del resto de él no se usa nada.
@@ -40,9 +40,16 @@ def join_sheets(app: Sphinx, pagename, templatename, context, doctree) -> None:
     """La página pide la hoja común; una hoja que nadie junta es un error de quien la añadió."""
     for asset in context.get("css_files", []):
         path = PurePosixPath(str(asset.filename).split("?")[0]).relative_to("_static")
-        if not any(path.match(known) for known in (*THEME, *OURS)):
+        if path not in our_sheets(app) and not any(path.match(known) for known in THEME):
             logger.warning("la hoja %s no está en las de course_site/styles.py", path)
     context["css_files"] = []
+
+
+def our_sheets(app: Sphinx) -> list[PurePosixPath]:
+    """Las hojas de book/_static, en el orden en que se aplican."""
+    folder = Path(app.srcdir, *app.config.html_static_path[:1])
+    found = [PurePosixPath(p.relative_to(folder).as_posix()) for p in folder.rglob("*.css")]
+    return sorted(found, key=lambda path: (str(path) in LAST, path))
 
 
 def write_sheet(app: Sphinx, exception: Exception | None) -> None:
@@ -51,8 +58,10 @@ def write_sheet(app: Sphinx, exception: Exception | None) -> None:
     static = Path(app.outdir, "_static")
     pages = {p: p.read_text(encoding="utf-8") for p in Path(app.outdir).rglob("*.html")}
     used = used_names(pages.values()) | scripted_names(static)
-    sheets = [(f, known in OURS) for known in (*THEME, *OURS) for f in sorted(static.glob(known))]
-    text = "".join(trim(f.read_text(encoding="utf-8"), used, ours=ours) for f, ours in sheets)
+    theme = [path for known in THEME for path in sorted(static.glob(known))]
+    text = "".join(trim(path.read_text(encoding="utf-8"), used) for path in theme)
+    for path in our_sheets(app):
+        text += trim((static / path).read_text(encoding="utf-8"), used, ours=True)
     shutil.rmtree(static / "vendor" / "fontawesome", ignore_errors=True)
     for left in static.glob("scripts/fontawesome.*"):
         left.unlink()
