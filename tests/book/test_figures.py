@@ -247,9 +247,9 @@ def test_the_laboratory_computes_what_the_library_does(chromium):
         slider.fill(str(beta))
         query = torch.tensor([[0.0, 2, 1 if ending == "la" else -1]], dtype=torch.float64)
         expected = attention_weights(query, PRONOUN_KEYS, beta=beta)[0]
-        shown = page.locator("svg text").all_text_contents()[:8]
+        shown = page.locator("svg.lab-live text").all_text_contents()[:8]
         assert torch.allclose(torch.tensor(list(map(float, shown))).double(), expected, atol=0.0051)
-        named = page.locator("svg").get_attribute("aria-label")
+        named = page.locator("svg.lab-live").get_attribute("aria-label")
         assert named.startswith(f"Pesos de «{ending}»: Pica {shown[0]}; el {shown[1]}")
     assert "ajo" in page.get_by_role("status").inner_text()
     slider.focus()
