@@ -302,7 +302,7 @@ STORE = {"lasaña de verduras": 60, "lasaña de pollo": 50, "milanesa": 30, "fla
 
 
 def store_answer(query: str, beta: float) -> tuple[torch.Tensor, float]:
-    """Los pesos y la mezcla del almacén suave, con los trozos de tres letras escritos de otro modo."""
+    """Los pesos y la mezcla del almacén suave, con los trozos de tres letras de otro modo."""
 
     def pieces(text: str) -> dict[str, int]:
         padded = f" {text} "
@@ -320,7 +320,7 @@ def store_answer(query: str, beta: float) -> tuple[torch.Tensor, float]:
 
 
 def test_soft_store_numbers():
-    """«lasaña» tiene seis grupos de tres letras; los comparte con las dos lasañas y con nada más."""
+    """«lasaña» tiene seis grupos de tres letras, y los comparte solo con las dos lasañas."""
     cosines = torch.tensor([6 / (6 * 18) ** 0.5, 6 / (6 * 15) ** 0.5, 0.0, 0.0])
     weights, mixture = store_answer("lasaña", 3.0)
     assert torch.allclose(soft_argmax(cosines.double(), beta=3.0), weights)
