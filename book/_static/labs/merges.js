@@ -112,7 +112,10 @@
 
     box.addEventListener("input", update);
     slider.addEventListener("input", show);
-    place.querySelector("svg").replaceWith(controls, chips, said);
+    const fixed = place.querySelector("svg");
+    fixed.classList.add("lab-printed");  // En papel, el dibujo fijo.
+    chips.classList.add("lab-live");
+    fixed.after(controls, chips, said);
     update();
   }
 
