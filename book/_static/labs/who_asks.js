@@ -43,7 +43,7 @@
     svg.setAttribute("viewBox", "0 0 480 196");
     svg.setAttribute("role", "img");
     const beams = CENTERS.map(() => draw(svg, "path", { stroke: "#CC79A7", fill: "none" }));
-    const shares = CENTERS.map((x) => draw(svg, "text", { x, y: 46, "text-anchor": "middle", "font-size": 15, fill: "currentColor" }));
+    const shares = CENTERS.map((x) => draw(svg, "text", { x, y: 46, "text-anchor": "middle", "font-size": 14, fill: "currentColor" }));
     WORDS.forEach(([word], i) => draw(svg, "text", { x: CENTERS[i], y: 22, "text-anchor": "middle", "font-size": 17, fill: "currentColor" }, word));
     const box = draw(svg, "rect", { y: 150, width: 80, height: 38, rx: 12, fill: "#0072B2", "fill-opacity": .22, stroke: "currentColor", "stroke-width": 1.4 });
     const name = draw(svg, "text", { y: 175, "text-anchor": "middle", "font-size": 17, "font-weight": 600, fill: "currentColor" });
