@@ -1,4 +1,4 @@
-"""`mine()`: la respuesta del estudiante si está bien; si no, la del curso, que no vale de respuesta."""
+"""`mine()`: la respuesta del estudiante, si está bien; si no, la del curso, que no puntúa."""
 
 import sys
 

@@ -53,7 +53,7 @@ def test_its_notebooks_lead_to_no_source(kit):
 
 @pytest.mark.slow
 def test_it_is_installed_without_a_network_and_judges(kit, tmp_path):
-    """Lo que se instala es la biblioteca de la carpeta, y con ella se abre y se juzga un cuaderno."""
+    """Lo que se instala es la biblioteca de la carpeta, y con ella se juzga un cuaderno."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
     where = ["--find-links", str(kit), "--target", str(tmp_path), "course_lib"]
     subprocess.run([*pip, *where], check=True)
