@@ -38,7 +38,7 @@ LOOK = """() => {
     bars: all('.cell details.hide').filter(e => !e.closest('.cell').querySelector('.cell_output'))
       .length,
     height: document.documentElement.scrollHeight,
-    formulas: all('div.math mjx-container').filter(wide).length,
+    formulas: all('div.formula').filter(wide).length,
   };
 }"""
 
@@ -155,8 +155,7 @@ def look(html: Path, names: list[str]) -> dict[str, dict[str, int]]:
         for name in names:
             page = browser.new_page(viewport={"width": 1280, "height": 800})
             page.goto((html / "book" / f"{name}.html").resolve().as_uri())
-            page.wait_for_function("!window.MathJax?.startup || MathJax.startup.promise")
-            page.wait_for_timeout(1000)
+            page.wait_for_timeout(300)
             found[name] = page.evaluate(LOOK)
             page.set_viewport_size({"width": 390, "height": 844})
             page.wait_for_timeout(300)
