@@ -49,7 +49,9 @@ def student_notebook(path, *cells):
 # Ayuda y mal uso, en español
 
 
-@pytest.mark.parametrize("command", [[], ["regenerate"], ["check"], ["grade"], ["doctor"]])
+@pytest.mark.parametrize(
+    "command", [[], ["regenerate"], ["check"], ["grade"], ["release"], ["doctor"]]
+)
 def test_the_help_is_in_spanish(command):
     result = run(*command, "--help")
     assert result.exit_code == 0
@@ -78,6 +80,8 @@ def test_the_help_has_a_short_name():
         (["check", "a", "--timeout", "x"], "El valor de «--timeout» no es válido"),
         (["check", "a", "--timeout", "0"], "El valor de «--timeout» no es válido"),
         (["regenerate", "nothing"], "No hay un tema «nothing»."),
+        (["release", "attention"], "Falta --out."),
+        (["release", "nothing", "--out", "a"], "No hay un tema «nothing»."),
         (["grade"], "Falta ENTREGAS."),
         (["grade", "a"], "Falta --out."),
         (["grade", "a", "--out", "b", "--topic", "nothing"], "No hay un tema «nothing»."),
@@ -380,6 +384,27 @@ def test_doctor_shows_versions_device_and_memory():
         "make",
     ):
         assert text in result.output
+
+
+def test_doctor_for_a_student_says_nothing_of_the_rest(monkeypatch):
+    version = doctor._version
+    lab = {"jupyterlab": "4.6"}
+    monkeypatch.setattr(doctor, "_version", lambda name: lab.get(name) or version(name))
+    result = run("doctor", "--student")
+    assert result.exit_code == 0, result.output
+    for text in ("Python", "torch", "JupyterLab 4.6", "Letra", "Memoria"):
+        assert text in result.output
+    for text in ("extra", "make", "chromium", "hunspell", "bwrap", "jinja2"):
+        assert text not in result.output
+
+
+def test_doctor_for_a_student_asks_for_a_front_end(monkeypatch):
+    version = doctor._version
+    front = ("jupyterlab", "notebook")
+    monkeypatch.setattr(doctor, "_version", lambda name: "" if name in front else version(name))
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    result = run("doctor", "--student")
+    assert result.exit_code == 1 and "Falta lo indispensable: Cuadernos." in result.stderr
 
 
 def test_doctor_says_how_to_get_what_is_missing(monkeypatch):

@@ -12,10 +12,12 @@ from pathlib import Path
 import jupytext
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import course_lib
 from course_lib.notebooks.fingerprint import code_cells, parse_cell
+from course_lib.notebooks.release import COLAB_LACKS, WHEEL, colab_install
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -268,6 +270,48 @@ def test_students_and_the_book_use_the_same_versions():
     assert student["torch"] == {torch, f"{torch}+cpu"}, "en Linux, sin CUDA"
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(r"^TORCH +:= (.+)$", makefile, re.M)[1] == torch
+
+
+def test_the_pinned_ones_are_for_any_python_of_the_course():
+    """También para el 3.11.2 de Debian 12; se mira lo que está instalado con esa versión."""
+    seen = 0
+    for name, versions in pinned("requirements-student.txt").items():
+        try:
+            told = metadata.metadata(name)
+        except metadata.PackageNotFoundError:
+            continue
+        if told["Version"] in versions and told["Requires-Python"]:
+            seen += 1
+            assert SpecifierSet(told["Requires-Python"]).contains("3.11.2"), name
+    assert seen > 40
+
+
+# Colab
+
+
+def test_colab_has_what_the_library_imports_or_it_is_installed():
+    """Según lo último que se sabe de Colab; y lo que se instala no cambia nada suyo."""
+    colab = pinned("tests/colab.txt")
+    for requirement in CORE:
+        name = canonicalize_name(requirement.name)
+        if name in COLAB_LACKS:
+            assert name not in colab
+            continue
+        (version,) = colab[name]
+        assert requirement.specifier.contains(version), f"{requirement} y {version}"
+    for name in COLAB_LACKS:
+        for text in metadata.requires(name) or []:
+            needed = Requirement(text)
+            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                assert canonicalize_name(needed.name) in {*colab, *COLAB_LACKS}, f"{name}: {text}"
+
+
+def test_in_colab_only_what_it_lacks_is_installed():
+    told = colab_install(ROOT, "https://ana.github.io/curso/").split()
+    assert told[:4] == ["%pip", "install", "-q", "--no-deps"]
+    assert told[4] == f"https://ana.github.io/curso/notebooks/{WHEEL}"
+    versions = pinned("requirements-student.txt")
+    assert told[5:] == [f"{n}=={next(iter(versions[n]))}" for n in COLAB_LACKS]
 
 
 def test_the_version_is_the_newest_dated_one():

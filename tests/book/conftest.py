@@ -81,7 +81,8 @@ def tiny_book(tmp_path: Path):
 
 def copy_site(folder: Path) -> Path:
     shutil.copy(ROOT / "_config.yml", folder)
-    shutil.copy(ROOT / "requirements.txt", folder)
+    for name in ("requirements.txt", "requirements-student.txt"):
+        shutil.copy(ROOT / name, folder)
     for part in ("book/_ext", "book/_static", "book/_templates", "course_lib"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / part, folder / part, ignore=ignored)

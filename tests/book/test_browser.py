@@ -373,6 +373,32 @@ def test_formulas_without_a_server(site: Path, visit, name: str):
     assert seen.outside == []
 
 
+def test_progress_is_kept_in_this_browser_alone(address: str, visit):
+    """Se pega lo que da `resumen()` o se marca con el teclado, y al volver está."""
+    seen = visit(f"{address}/book/progress.html", PHONE, "dark")
+    page = seen.page
+    total = page.locator(".progress-total")
+    assert total.inner_text().startswith("0 de ")
+    page.fill(
+        "#progress-line",
+        "Atención: 2 de 8\n Para la página «Tu progreso»: attention: soft_argmax, columns, nada",
+    )
+    page.get_by_role("button", name="Anotar").press("Enter")
+    assert page.locator(".progress-said").inner_text() == "Anotados: 2 ejercicios."
+    page.locator("[data-progress='book/attention']").press("Space")
+    assert total.inner_text().startswith("1 de ") and " · 2 de " in total.inner_text()
+    page.reload()
+    assert total.inner_text().startswith("1 de ") and " · 2 de " in total.inner_text()
+    assert page.locator("[data-progress='attention.columns']").is_checked()
+    page.fill("#progress-line", "<b>otra</b>: cosa")
+    page.get_by_role("button", name="Anotar").click()
+    assert page.locator(".progress-said").inner_text().startswith("No hay ahí")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Borrar todo").click()
+    assert total.inner_text().startswith("0 de ")
+    assert seen.outside == [] and seen.problems == []
+
+
 def test_keyboard_focus_is_visible(address: str, visit):
     page = visit(f"{address}/book/attention.html").page
     for _ in range(4):

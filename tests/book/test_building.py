@@ -6,6 +6,8 @@ import pytest
 from bs4 import BeautifulSoup
 from PIL import Image
 
+from course_lib import __version__
+
 pytestmark = [pytest.mark.slow]
 
 CELL = """```{{code-cell}} ipython3
@@ -185,7 +187,8 @@ def test_colab_button_only_with_a_repository(tiny_book):
     assert "colab" not in book.html("book/index")  # no es un cuaderno
     published = book.folder / "_build" / "html" / "notebooks" / "book" / "uno.ipynb"
     cells = json.loads(published.read_text(encoding="utf-8"))["cells"]
-    assert f"git+{REPOSITORY}" in "".join(cells[0]["source"])
+    wheel = f"https://alguien.github.io/curso/notebooks/course_lib-{__version__}-py3-none-any.whl"
+    assert f"%pip install -q --no-deps {wheel} jaxtyping==" in "".join(cells[0]["source"])
     assert any("uno" in json.dumps(cell.get("outputs", "")) for cell in cells)
 
     # Y con dirección, cada página dice dónde está y lleva al código.

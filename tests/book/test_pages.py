@@ -5,11 +5,13 @@ import gzip
 import json
 import re
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
 
+from course_lib import __version__
 from tests.book.conftest import ROOT, pages_of_toc
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
@@ -210,6 +212,81 @@ def test_exercises_and_solutions_are_shown_as_stored(site: Path, name: str):
 
 def test_no_repository_no_colab(site: Path, page_name: str):
     assert "colab.research" not in (site / f"{page_name}.html").read_text(encoding="utf-8")
+
+
+# El camino
+
+
+def exercises_of(topic: str) -> list[dict]:
+    path = ROOT / "course_lib" / "judging" / "exercises" / f"{topic}.json"
+    return json.loads(path.read_text(encoding="utf-8"))["exercises"]
+
+
+TOPICS = [name.partition("/")[2] for name in NOTEBOOKS if name.startswith("exercises/")]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_section_leads_to_its_exercises_and_back(site: Path, topic: str):
+    exercises = read(site, f"exercises/{topic}")
+    pages = dict.fromkeys(each["section"]["page"] for each in exercises_of(topic))
+    chapters = {page: read(site, f"book/{page}") for page in pages}
+    for exercise in exercises_of(topic):
+        anchor = f"ejercicio-{exercise['name'].partition('.')[2].replace('_', '-')}"
+        assert exercises.select_one(f"#{anchor}"), anchor
+        section = exercise["section"]
+        place = chapters[section["page"]].find(id=section["label"])
+        place = place if place.name == "section" else place.find_parent("section")
+        address = f"../exercises/{topic}.html#{anchor}"
+        assert place.select_one(f'.exercise-card a[href="{address}"]'), exercise["name"]
+        back = f"../book/{section['page']}.html#{section['label']}"
+        assert exercises.select_one(f'.exercise-ways a[href="{back}"]'), exercise["name"]
+    how = exercises.select_one(".exercise-card")
+    links = [link["href"] for link in how.select("a")]
+    assert links == ["../book/start.html", f"../notebooks/exercises/{topic}.ipynb"]
+
+
+def test_the_way_goes_from_a_chapter_to_its_exercises_and_on(site: Path):
+    """«Siguiente» pasa por todas las páginas de quien estudia, y cada una vuelve a la de antes."""
+    way, name = [], "book/index"
+    while name:
+        assert name not in way, name
+        way.append(name)
+        link = read(site, name).select_one("a.right-next")
+        path = (site / f"{name}.html").parent / link["href"] if link else None
+        after = path.resolve().relative_to(site.resolve()).as_posix()[:-5] if path else ""
+        if after:
+            back = read(site, after).select_one("a.left-prev")["href"]
+            assert (path.parent / back).resolve() == (site / f"{name}.html").resolve()
+        name = after
+    assert {f"exercises/{topic}" for topic in TOPICS} <= {*way}
+    assert not any(name.startswith("solutions/") for name in way)
+    for chapter, topic in (("attention", "attention"), ("fine_tuning", "bert"), ("palm", "palm")):
+        assert way.index(f"exercises/{topic}") == way.index(f"book/{chapter}") + 1
+
+
+def test_the_site_serves_the_course(site: Path):
+    page = read(site, "book/start")
+    found = {link["href"] for link in page.select("a[download]")}
+    assert found == {
+        "../notebooks/curso.zip",
+        f"../notebooks/course_lib-{__version__}-py3-none-any.whl",
+    }
+    with zipfile.ZipFile(site / "notebooks" / "curso.zip") as course:
+        names = course.namelist()
+        assert {f"curso/exercises/{topic}.ipynb" for topic in TOPICS} <= {*names}
+        assert not any("solutions" in name for name in names)
+        text = course.read("curso/exercises/attention.ipynb").decode()
+    assert "../book/" not in text and "Antes de ejecutar" not in text
+
+
+def test_progress_lists_every_chapter_and_exercise(site: Path):
+    boxes = read(site, "book/progress").select("input[data-progress]")
+    keys = [box["data-progress"] for box in boxes]
+    assert len(keys) == len({*keys})
+    wanted = {each["name"] for topic in TOPICS for each in exercises_of(topic)}
+    assert wanted == {key for key in keys if "." in key}
+    assert {"book/attention", "book/palm"} <= {*keys}
+    assert all(box.get("aria-label") for box in boxes)
 
 
 def test_api_lists_the_library():

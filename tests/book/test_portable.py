@@ -230,7 +230,8 @@ def test_published_downloads_link_to_the_site(tiny_book):
     folder = book.folder / "_build/html/notebooks"
     cells = json.loads((folder / "book/uno.ipynb").read_text("utf-8"))["cells"]
     first, text = "".join(cells[0]["source"]), "".join(cells[1]["source"])
-    assert "%pip install -q git+https://github.com/Ana/curso" in first
+    assert "%pip install -q --no-deps https://ana.github.io/curso/notebooks/course_lib-" in first
+    assert "https://ana.github.io/curso/book/start.html" in first
     page = "https://ana.github.io/curso/book"
     for link in (
         f"[atención]({page}/dos.html#term-atencion)",
