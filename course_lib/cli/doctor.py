@@ -94,10 +94,10 @@ def examine_for_student() -> list[Finding]:
 
 def _fonts() -> str:
     """La letra de las gráficas: una que tenga las tildes y las letras griegas del curso."""
-    try:
-        from matplotlib import font_manager, ft2font
-    except ImportError:
+    if not _version("matplotlib"):
         return ""
+    from matplotlib import font_manager, ft2font
+
     path = font_manager.findfont(font_manager.FontProperties())
     known = ft2font.FT2Font(path).get_charmap()
     return Path(path).stem if all(ord(letter) in known for letter in "áéíóúñ¿«β√") else ""
