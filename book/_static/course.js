@@ -32,8 +32,8 @@ function courseTranslate(root) {
 }
 
 // Las cajas que se desplazan de lado también se alcanzan con el teclado. Cambian de ancho con la
-// ventana, al desplegarse y, las fórmulas, al componerse.
-const COURSE_BOXES = ".bd-article :is(pre, mjx-container[display], .pst-scrollable-table-container, .cell_output, .diagram-figure, .screen)";
+// ventana y al desplegarse.
+const COURSE_BOXES = ".bd-article :is(pre, .formula, .pst-scrollable-table-container, .cell_output, .diagram-figure, .screen)";
 const courseWidths = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     if (target.scrollWidth > target.clientWidth + 1) target.tabIndex = 0;
@@ -48,5 +48,41 @@ function courseWatch() {
 document.addEventListener("DOMContentLoaded", () => {
   courseTranslate(document);
   courseWatch();
-  window.MathJax?.startup?.promise?.then(courseWatch);
+});
+
+// Una fórmula se copia como su TeX, entera aunque se haya escogido a medias.
+document.addEventListener("copy", (event) => {
+  const selection = getSelection();
+  if (selection.isCollapsed || !event.clipboardData || /^(INPUT|TEXTAREA)$/.test(document.activeElement?.tagName)) return;
+  const range = selection.getRangeAt(0).cloneRange();
+  const formula = (node) => (node.nodeType === 1 ? node : node.parentElement).closest("math");
+  if (formula(range.startContainer)) range.setStartBefore(formula(range.startContainer));
+  if (formula(range.endContainer)) range.setEndAfter(formula(range.endContainer));
+  const copied = Object.assign(document.createElement("div"), { className: "course-copied" });
+  copied.append(range.cloneContents());
+  const formulas = [...copied.querySelectorAll("math")];
+  if (!formulas.length) return;
+  for (const one of formulas) {
+    const mark = one.getAttribute("display") === "block" ? "$$" : "$";
+    one.replaceWith(mark + one.querySelector("annotation").textContent + mark);
+  }
+  copied.querySelectorAll("a.headerlink, button").forEach((extra) => extra.remove());
+  document.body.append(copied);
+  event.clipboardData.setData("text/plain", copied.innerText);
+  copied.remove();
+  event.preventDefault();
+});
+
+// Al imprimir, en claro y con todo desplegado; después queda como estaba.
+let courseOpened = [];
+let courseTheme;
+addEventListener("beforeprint", () => {
+  courseTheme = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
+  courseOpened = [...document.querySelectorAll(".bd-article details:not([open])")];
+  for (const folded of courseOpened) folded.open = true;
+});
+addEventListener("afterprint", () => {
+  document.documentElement.dataset.theme = courseTheme;
+  for (const folded of courseOpened) folded.open = false;
 });

@@ -99,7 +99,7 @@
     });
   }
 
-  // Un enlace a algo plegado lo despliega; al imprimir se despliega todo.
+  // Un enlace a algo plegado lo despliega.
   function reveal() {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     let folded = target && target.closest("details");
@@ -107,16 +107,6 @@
     for (; folded; folded = folded.parentElement.closest("details")) folded.open = true;
     target.scrollIntoView();
   }
-
-  const FOLDED = "details:is(.prediction, .optional):not([open])";
-  let opened = [];
-  addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll(FOLDED)];
-    for (const folded of opened) folded.open = true;
-  });
-  addEventListener("afterprint", () => {
-    for (const folded of opened) folded.open = false;
-  });
 
   document.addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll(".question").forEach(ask);

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from course_lib import __version__
-from course_lib.cli import check, doctor, grade, new, regenerate, try_
+from course_lib.cli import check, doctor, grade, new, regenerate, release, try_
 from course_lib.cli.terminal import SpanishCommand, SpanishGroup, apply_spanish_panels
 
 apply_spanish_panels()
@@ -45,4 +45,5 @@ app.command(cls=SpanishCommand)(new.new)
 app.command("try", cls=SpanishCommand)(try_.try_)
 app.command(cls=SpanishCommand)(check.check)
 app.command(cls=SpanishCommand)(grade.grade)
+app.command(cls=SpanishCommand)(release.release)
 app.command(cls=SpanishCommand)(doctor.doctor)

@@ -29,7 +29,7 @@ LOOK = """() => {
   const all = s => [...article.querySelectorAll(s)].filter(seen);
   const top = e => e.getBoundingClientRect().top + scrollY;
   const pre = all('.highlight pre');
-  const pictures = all('svg, img, canvas').filter(e => e.getBoundingClientRect().width > 200);
+  const pictures = all('svg, img, canvas, .laboratory').filter(e => e.getBoundingClientRect().width > 200);
   const wide = e => e.scrollWidth > e.clientWidth + 1;
   return {
     first: pictures.length ? Math.round(Math.min(...pictures.map(top))) : null,
@@ -38,7 +38,7 @@ LOOK = """() => {
     bars: all('.cell details.hide').filter(e => !e.closest('.cell').querySelector('.cell_output'))
       .length,
     height: document.documentElement.scrollHeight,
-    formulas: all('div.math mjx-container').filter(wide).length,
+    formulas: all('div.formula').filter(wide).length,
   };
 }"""
 
@@ -155,8 +155,7 @@ def look(html: Path, names: list[str]) -> dict[str, dict[str, int]]:
         for name in names:
             page = browser.new_page(viewport={"width": 1280, "height": 800})
             page.goto((html / "book" / f"{name}.html").resolve().as_uri())
-            page.wait_for_function("!window.MathJax?.startup || MathJax.startup.promise")
-            page.wait_for_timeout(1000)
+            page.wait_for_timeout(300)
             found[name] = page.evaluate(LOOK)
             page.set_viewport_size({"width": 390, "height": 844})
             page.wait_for_timeout(300)

@@ -35,7 +35,7 @@ INTERFACE = f"""() => {{
       if (e.hasAttribute(name) && !e.closest('.bibtex, a[href*="bibliography.html#id"]'))
         found.push(e.getAttribute(name));
     if (!visible(e) || e.closest({QUOTED!r})) continue;
-    if (e.closest('script, style, svg, mjx-container')) continue;
+    if (e.closest('script, style, svg, math')) continue;
     for (const n of e.childNodes) if (n.nodeType === 3) found.push(n.textContent);
   }}
   for (const e of document.querySelectorAll('*')) {{
@@ -66,11 +66,6 @@ class Visit:
         self.page.on("response", self._response)
         self.page.goto(url)
         self.page.wait_for_load_state("load")
-        self.page.wait_for_function(
-            "!window.MathJax || (window.MathJax.startup && window.MathJax.startup.promise && "
-            "window.MathJax.startup.promise.then(() => true))",
-            timeout=60_000,
-        )
 
     def _console(self, message) -> None:
         if message.type in {"error", "warning"}:
@@ -104,10 +99,10 @@ def visit(chromium):
 def assert_formulas_are_set(page) -> None:
     pending = page.evaluate(
         "[...document.querySelectorAll('.bd-article .math')]"
-        ".filter(e => !e.querySelector('mjx-container')).map(e => e.textContent)"
+        ".filter(e => !e.querySelector('math')?.getBoundingClientRect()).map(e => e.textContent)"
     )
     assert pending == []
-    assert page.locator("mjx-container [data-mjx-error], mjx-merror").count() == 0
+    assert page.locator("merror").count() == 0
     text = page.locator(".bd-article").inner_text()
     assert "\\(" not in text and "\\[" not in text and "$$" not in text
 
@@ -115,7 +110,7 @@ def assert_formulas_are_set(page) -> None:
 # Bloques y fórmulas que no caben a lo ancho, también los que están plegados.
 CUT = """() => {
   document.querySelectorAll('.bd-article details').forEach(e => { e.open = true; });
-  return [...document.querySelectorAll('.bd-article :is(pre, mjx-container[display])')]
+  return [...document.querySelectorAll('.bd-article :is(pre, .formula)')]
     .filter(e => e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1)
     .map(e => ({kind: e.closest('.cell_output') ? 'printed' : e.tagName,
       text: e.textContent.slice(0, 80)}));
@@ -173,7 +168,6 @@ def test_nothing_is_wider_than_a_phone(address: str, visit, name: str):
         assert wide <= 0, f"{name} ({scheme}) se desplaza {wide} px de lado: {culprits}"
         cut = [block for block in page.evaluate(CUT) if block["kind"] == "PRE"]
         assert cut == [], "hay código cortado"
-        assert page.locator("mjx-container[tabindex]:not([display])").count() == 0
         page.wait_for_timeout(100)  # Lo que se acaba de desplegar se mide en el fotograma siguiente
         assert page.evaluate(OUT_OF_REACH) == [], "se desplaza de lado y el teclado no llega"
 
@@ -198,7 +192,7 @@ CONTRAST = """() => {
       [255, 255, 255]); };
   const bad = [];
   for (const e of document.querySelectorAll('.bd-article *, .bd-sidebar *, .bd-footer-content *')) {
-    if (e.closest('svg, mjx-container, .visually-hidden') || !e.getClientRects().length) continue;
+    if (e.closest('svg, math, .visually-hidden') || !e.getClientRects().length) continue;
     if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
     const style = getComputedStyle(e);
     if (style.visibility === 'hidden' || +style.opacity === 0) continue;
@@ -315,11 +309,67 @@ def test_the_copied_code_is_the_written_one(address: str, chromium):
     context.close()
 
 
+def test_a_copied_formula_is_its_tex(address: str, chromium):
+    """Entera, aunque la selección empiece dentro; y en medio de un párrafo, con su texto."""
+    context = chromium.new_context(
+        viewport=DESKTOP, permissions=["clipboard-read", "clipboard-write"]
+    )
+    page = context.new_page()
+    page.goto(f"{address}/book/notation.html")
+    copied = """async selector => {
+      const all = [...document.querySelectorAll(selector)];
+      const place = all.find(e => e.querySelectorAll("math").length > 1);
+      getSelection().selectAllChildren(place);
+      document.execCommand("copy");
+      return [[...place.querySelectorAll("annotation")].map(e => e.textContent),
+        await navigator.clipboard.readText(), place.textContent.trim().slice(0, 12)];
+    }"""
+    formulas, text, start = page.evaluate(copied, ".bd-article section > p")
+    assert text.startswith(start)
+    assert all(f"${tex}$" in text for tex in formulas)
+    page.goto(f"{address}/book/attention.html")
+    tex, text = page.evaluate("""async () => {
+      const formula = document.querySelector(".formula math");
+      getSelection().setBaseAndExtent(formula.querySelector("mi").firstChild, 0,
+        [...formula.querySelectorAll("mi")].at(-1).firstChild, 1);
+      document.execCommand("copy");
+      return [formula.querySelector("annotation").textContent,
+        await navigator.clipboard.readText()];
+    }""")
+    assert text.strip() == f"$${tex}$$"
+    context.close()
+
+
+def test_attention_on_paper(address: str, chromium, tmp_path: Path):
+    """Pocas hojas, todo desplegado, nada cortado y sin lo que solo sirve en la pantalla."""
+    context = chromium.new_context(viewport={"width": 690, "height": 1000}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{address}/book/attention.html")
+    page.wait_for_selector(".lab-controls")
+    sheets = page.pdf(path=tmp_path / "attention.pdf", prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", sheets)) <= 17
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.locator("details:not([open])").count() == 0
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    assert page.evaluate(CUT) == []
+    for hidden in (".lab-controls", ".lab-live", ".bd-sidebar-primary", ".page-doors", ".copybtn"):
+        assert page.locator(f"{hidden}:visible").count() == 0, hidden
+    assert page.locator(".lab-printed:visible").count() == 1
+    assert page.locator(".bd-article h1:visible").count() == 1
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.locator("details[open]").count() == 0
+    assert page.locator(".lab-printed:visible").count() == 0
+    context.close()
+
+
 @pytest.mark.parametrize("name", ["book/attention", "book/notation"])
 def test_formulas_without_a_server(site: Path, visit, name: str):
     seen = visit((site / f"{name}.html").as_uri())
     assert_formulas_are_set(seen.page)
-    assert seen.page.locator("mjx-container").count() > 5
+    assert seen.page.locator("math").count() > 5
     assert seen.outside == []
 
 

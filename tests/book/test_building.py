@@ -99,6 +99,8 @@ WRONG = {
     "eq-no-existe": "Ver {eq}`eq-no-existe`.",
     "término inexistente": "Ver {term}`término inexistente`.",
     "nadie1900": "{cite}`nadie1900`",
+    "\\noexiste": "Una $\\noexiste$.",
+    "\\frac{1}": "$$\n\\frac{1}\n$$",
     "dibujo_ausente": "```{diagram} dibujo_ausente\n:alt: Nada.\n```",
     "tampoco": "```{screen} tampoco\n:alt: Nada.\n```",
     "funcion_ausente": "```{literalinclude} ../course_lib/primitives/softmax.py\n"
@@ -185,6 +187,21 @@ def test_colab_button_only_with_a_repository(tiny_book):
     cells = json.loads(published.read_text(encoding="utf-8"))["cells"]
     assert f"git+{REPOSITORY}" in "".join(cells[0]["source"])
     assert any("uno" in json.dumps(cell.get("outputs", "")) for cell in cells)
+
+    # Y con dirección, cada página dice dónde está y lleva al código.
+    page = BeautifulSoup(book.html("book/uno"), "html.parser")
+    where = "https://alguien.github.io/curso/book/uno.html"
+    assert page.select_one("link[rel=canonical]")["href"] == where
+    doors = {a.get_text(): a["href"] for a in page.select(".page-doors a")}
+    assert doors["Ver el código"] == f"{REPOSITORY}/blob/main/book/uno.md"
+    assert doors["Avisar de un error"] == f"{REPOSITORY}/issues/new?title=Uno+%28book%2Funo.md%29"
+    assert "carpeta del curso" not in page.select_one(".page-doors").get_text()
+    html = book.folder / "_build" / "html"
+    assert f"<loc>{where}</loc>" in (html / "sitemap.xml").read_text()
+    assert (
+        "Sitemap: https://alguien.github.io/curso/sitemap.xml" in (html / "robots.txt").read_text()
+    )
+    assert 'href="https://alguien.github.io/curso/search.html"' in (html / "404.html").read_text()
 
 
 def test_solutions_can_be_left_out(tiny_book):

@@ -247,9 +247,9 @@ def test_the_laboratory_computes_what_the_library_does(chromium):
         slider.fill(str(beta))
         query = torch.tensor([[0.0, 2, 1 if ending == "la" else -1]], dtype=torch.float64)
         expected = attention_weights(query, PRONOUN_KEYS, beta=beta)[0]
-        shown = page.locator("svg text").all_text_contents()[:8]
+        shown = page.locator("svg.lab-live text").all_text_contents()[:8]
         assert torch.allclose(torch.tensor(list(map(float, shown))).double(), expected, atol=0.0051)
-        named = page.locator("svg").get_attribute("aria-label")
+        named = page.locator("svg.lab-live").get_attribute("aria-label")
         assert named.startswith(f"Pesos de «{ending}»: Pica {shown[0]}; el {shown[1]}")
     assert "ajo" in page.get_by_role("status").inner_text()
     slider.focus()
@@ -302,7 +302,7 @@ STORE = {"lasaña de verduras": 60, "lasaña de pollo": 50, "milanesa": 30, "fla
 
 
 def store_answer(query: str, beta: float) -> tuple[torch.Tensor, float]:
-    """Los pesos y la mezcla del almacén suave, con los trozos de tres letras escritos de otro modo."""
+    """Los pesos y la mezcla del almacén suave, con los trozos de tres letras de otro modo."""
 
     def pieces(text: str) -> dict[str, int]:
         padded = f" {text} "
@@ -320,7 +320,7 @@ def store_answer(query: str, beta: float) -> tuple[torch.Tensor, float]:
 
 
 def test_soft_store_numbers():
-    """«lasaña» tiene seis grupos de tres letras; los comparte con las dos lasañas y con nada más."""
+    """«lasaña» tiene seis grupos de tres letras, y los comparte solo con las dos lasañas."""
     cosines = torch.tensor([6 / (6 * 18) ** 0.5, 6 / (6 * 15) ** 0.5, 0.0, 0.0])
     weights, mixture = store_answer("lasaña", 3.0)
     assert torch.allclose(soft_argmax(cosines.double(), beta=3.0), weights)

@@ -1,14 +1,20 @@
 """El sitio construido, visto como archivos: páginas, descargas y nada que venga de fuera."""
 
 import functools
+import gzip
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
 
 from tests.book.conftest import ROOT, pages_of_toc
+
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+from course_site.styles import trim
 
 pytestmark = [pytest.mark.site, pytest.mark.slow]
 CHAPTERS = [
@@ -40,8 +46,101 @@ def test_pages_load_nothing_from_outside(site: Path, page_name: str):
     page = read(site, page_name)
     loaded = [e.get("src") or e.get("href") for e in page.select("[src], link[href], use[href]")]
     assert [url for url in loaded if re.match(r"(https?:)?//", url)] == []
-    scripts = " ".join(script.get_text() for script in page.select("script:not([src])"))
+    run = page.select("script:not([src], [type='application/ld+json'])")
+    scripts = " ".join(script.get_text() for script in run)
     assert re.findall(r"https?://(?!www\.w3\.org)[\w.]+", scripts) == []
+
+
+# Lo que se baja antes de tocar nada, comprimido, en kilobytes.
+COVER, CHAPTER = 150, 350
+
+
+def weight(site: Path, name: str) -> dict[str, int]:
+    """Los bytes de cada archivo que pide una página al abrirse; las imágenes que esperan, no."""
+    page = read(site, name)
+    paths = [site / f"{name}.html"]
+    for element in page.select("script[src], img[src]:not([loading=lazy]), link[rel=stylesheet]"):
+        url = (element.get("src") or element["href"]).split("?")[0]
+        paths.append((paths[0].parent / url).resolve())
+    if page.math:
+        paths.append(site / "_static" / "math.woff2")
+    return {p.name: len(gzip.compress(p.read_bytes(), 9)) for p in dict.fromkeys(paths)}
+
+
+def test_pages_are_light(site: Path, page_name: str):
+    found = weight(site, page_name)
+    limit = COVER if page_name == "book/index" else CHAPTER
+    assert sum(found.values()) < 1000 * limit, found
+
+
+def test_one_sheet_and_no_script_to_wait_for(site: Path, page_name: str):
+    page = read(site, page_name)
+    assert [link["href"].split("?")[0] for link in page.select("link[rel=stylesheet]")] == [
+        "../_static/site.css"
+    ]
+    waited = {s["src"].split("?")[0] for s in page.select("script[src]:not([defer])")}
+    assert waited == {"../_static/documentation_options.js"}
+    loaded = " ".join(script["src"] for script in page.select("script[src]"))
+    assert not re.search("mathjax|fontawesome|searchindex|language_data|togglebutton", loaded)
+    assert bool(page.select(".highlight")) == ("clipboard" in loaded)
+
+
+def test_pages_say_what_they_are(site: Path, page_name: str):
+    page = read(site, page_name)
+    said = page.select_one("meta[name=description]")["content"]
+    assert 40 <= len(said) <= 156 and said[-1] in ".…?:!", said
+    assert page.select_one("meta[property='og:description']")["content"] == said
+    assert (
+        page.select_one("meta[property='og:title']")["content"]
+        == (page.title.get_text().split(" — ")[0])
+    )
+    assert not page.select("link[rel=canonical], meta[property='og:url']"), (
+        "el sitio no tiene dirección"
+    )
+    course = page.select("script[type='application/ld+json']")
+    assert len(course) == (page_name == "book/index")
+    if course:
+        told = json.loads(course[0].string)
+        assert (told["@type"], told["inLanguage"], told["description"]) == ("Course", "es", said)
+
+
+def test_what_crawlers_and_lost_readers_get(site: Path):
+    assert (site / "robots.txt").read_text() == "User-agent: *\nAllow: /\n"
+    assert not (site / "sitemap.xml").exists()
+    lost = BeautifulSoup((site / "404.html").read_text("utf-8"), "html.parser")
+    assert lost.html["lang"] == "es" and "No hay ninguna página" in lost.h1.get_text()
+    links = [a["href"] for a in lost.select("a")]
+    assert links == ["book/index.html", "search.html"]
+    assert all((site / link).is_file() for link in links)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_chapters_have_a_door_to_their_code(site: Path, name: str):
+    doors = read(site, name).select_one(".page-doors")
+    assert "Bajar el cuaderno" in [a.get_text() for a in doors.select("a")]
+    assert doors.code.get_text() == f"{name}.md", "sin repositorio, dice dónde está"
+    assert "github.com" not in str(doors)
+
+
+def test_english_terms_say_so(site: Path):
+    for name, term in (("book/attention", "query"), ("book/glossary", "fine-tuning")):
+        foreign = read(site, name).select("article em[lang]")
+        assert {e["lang"] for e in foreign} == {"en"}
+        assert term in [e.get_text() for e in foreign]
+
+
+def test_the_sheet_keeps_what_is_used():
+    css = """/* fuera */ @import "otra.css"; @charset "utf-8";
+    .used, .unused { color: red } p.used > a:not(.unused):hover { top: 0 } .unused b { top: 0 }
+    #unused { top: 0 } .used #known::before { content: ".unused" } :is(.unused, p) { left: 0 }
+    @media print { .unused { top: 0 } } @media print { p { top: 0 } }
+    .fa-bars { top: 0 } .tooltip.show { top: 0 } html[data-theme="dark"] .used { top: 0 }
+    @font-face { font-family: "Font Awesome 6"; src: url(x) }"""
+    assert trim(css, {"used", "p", "a", "b", "known", "html", "fa-bars"}) == (
+        ".used{color: red}p.used > a:not(.unused):hover{top: 0}"
+        '.used #known::before{content: ".unused"}:is(.unused, p){left: 0}@media print{p{top: 0}}'
+        '.tooltip.show{top: 0}html[data-theme="dark"] .used{top: 0}'
+    )
 
 
 def test_styles_load_nothing_from_outside(site: Path):
@@ -139,7 +238,7 @@ def odd_numbers(article: BeautifulSoup) -> list[str]:
     article = BeautifulSoup(str(article), "html.parser")
     for quoted in article.select(".bibtex-citation, .citation"):  # Los títulos se citan como son.
         quoted.decompose()
-    formulas = [element.extract().get_text() for element in article.select(".math")]
+    formulas = [_tex(element.extract()) for element in article.select(".math")]
     printed = [element.extract().get_text() for element in article.select(".cell_output pre")]
     for code in article.select("pre, :not(pre) > code, script, style"):
         code.replace_with(" ∎ ")
@@ -149,6 +248,11 @@ def odd_numbers(article: BeautifulSoup) -> list[str]:
     texts = [article.get_text(" "), *printed, *spoken]
     found = [_around(m) for text in texts for m in ODD_NUMBER.finditer(LIST.sub(" ∎ ", text))]
     return found + [_around(m) for text in formulas for m in ODD_FORMULA.finditer(text)]
+
+
+def _tex(formula: BeautifulSoup) -> str:
+    """Lo que se escribió, sin lo que se dibuja a partir de ello."""
+    return formula.select_one("annotation").get_text()
 
 
 def _around(match: re.Match) -> str:
@@ -168,11 +272,11 @@ def _around(match: re.Match) -> str:
         ('<div class="cell_output"><pre>pasos  <span>2,048</span></pre></div>', "2,048"),
         ("<svg><title>De 0 a 20,000.</title></svg>", "20,000"),
         ('<img alt="Hasta 20,000."/>', "20,000"),
-        ('<span class="math">\\(10{,}000^{-2i/d}\\)</span>', "0{,}000"),
+        ('<span class="math"><annotation>10{,}000^{-2i/d}</annotation></span>', "0{,}000"),
         ("<p>Un 12 345, con espacio fino; 2048, 0.125, 1.5 y 0.000.</p>", None),
         ("<p>Listas: [1,024] y (1, 200); versiones 2.13.0 y 1.0000; 10,5.</p>", None),
         ('<p><code>f"{n:,}" 12,345</code></p><pre>x = (1,000)</pre>', None),
-        ('<span class="math">\\(w_{1,100}\\)</span>', None),
+        ('<span class="math"><annotation>w_{1,100}</annotation></span>', None),
     ],
 )
 def test_odd_numbers_are_found(html: str, number: str | None):

@@ -6,28 +6,38 @@ from . import (
     bibliography,
     contents,
     diagrams,
+    discovery,
+    doors,
     downloads,
     execution,
     interface,
+    journey,
     laboratories,
+    languages,
     listings,
     mathematics,
     questions,
     screens,
+    styles,
 )
 
 PARTS = (
     bibliography,
     contents,
     diagrams,
+    discovery,
+    doors,
     downloads,
     execution,
     interface,
+    journey,
     laboratories,
+    languages,
     listings,
     mathematics,
     questions,
     screens,
+    styles,
 )
 
 

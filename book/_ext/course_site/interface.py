@@ -6,19 +6,36 @@ from sphinx.application import Sphinx
 
 # sphinx-thebe ejecuta código en un servidor ajeno; Jupyter Book lo carga aunque esté apagado.
 OUTSIDE = ("thebe", "unpkg.com", "cdnjs.cloudflare.com")
+# Guiones que solo sirven a lo que la página tenga.
+NEEDED_BY = {
+    "clipboard.min.js": re.compile('class="highlight'),
+    "copybutton.js": re.compile('class="highlight'),
+    "design-tabs.js": re.compile("sd-tab-set"),
+    "toggle": re.compile(r'class="[^"]*(\btoggle\b|(?<!-)\bdropdown\b)'),
+}
+# Los que fijan opciones que otros leen al cargarse; el resto espera a que la página esté leída.
+AT_ONCE = "documentation_options.js"
 
 
-def drop_outside_assets(app: Sphinx, pagename, templatename, context, doctree) -> None:
-    """Quita de la página los guiones y estilos que no se usan o que vienen de fuera."""
+def choose_assets(app: Sphinx, pagename, templatename, context, doctree) -> None:
+    """Los guiones de la página, sin los de fuera ni los de lo que no tiene; nadie los espera."""
+    body = context.get("body", "")
     for kind in ("script_files", "css_files"):
         kept, seen = [], set()
         for asset in context.get(kind, []):
-            body = getattr(asset, "attributes", {}).get("body") or ""
-            text = f"{getattr(asset, 'filename', asset)}{body}".lower()
-            if text not in seen and not any(name in text for name in OUTSIDE):
-                kept.append(asset)
+            text = f"{asset.filename}{asset.attributes.get('body') or ''}".lower()
+            needed = all(p.search(body) for name, p in NEEDED_BY.items() if name in text)
+            if needed and text not in seen and not any(name in text for name in OUTSIDE):
+                kept.append(_deferred(asset) if kind == "script_files" else asset)
                 seen.add(text)
         context[kind] = kept
+
+
+def _deferred(script):
+    if not script.filename or AT_ONCE in str(script.filename):
+        return script
+    attributes = {**script.attributes, "defer": "defer"}
+    return type(script)(script.filename, priority=script.priority, **attributes)
 
 
 # Lo que un lector de pantalla anunciaría mal: la esquina vacía de una tabla no encabeza ninguna
@@ -62,7 +79,7 @@ def drop_english_fields(app: Sphinx, what, name, field, skip, options) -> bool |
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("html-page-context", drop_outside_assets, priority=990)
+    app.connect("html-page-context", choose_assets, priority=990)
     app.connect("html-page-context", mend_markup)
     app.connect("html-page-context", lead_to_chapters)
     app.connect("doctree-resolved", drop_thebe_markup, priority=990)

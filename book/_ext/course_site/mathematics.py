@@ -1,50 +1,89 @@
-"""MathJax servido con el sitio: un solo archivo, que dibuja en SVG y no necesita fuentes.
+"""Las fórmulas, escritas en MathML al construir: el navegador las dibuja y las lee, sin guiones.
 
-La salida SVG también compone las fórmulas al abrir una página con file://, donde algunos
-navegadores no dejan leer las fuentes de otra carpeta.
+Cada una lleva dentro su TeX, que es lo que se copia (`course.js`). La tipografía es STIX Two Math,
+reducida a los signos que usa el libro.
 """
 
-import importlib.util
-import shutil
+import re
+from html import unescape
+from importlib import resources
 from pathlib import Path
 
+from docutils import nodes
+from fontTools import subset
+from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
-from sphinx.errors import ExtensionError
+from sphinx.locale import _
+from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
 
-SCRIPT = "mathjax/tex-svg.js"
-CONFIG = {
-    # El menú contextual de MathJax está en inglés y permite cargar partes de otros servidores.
-    "options": {"enableMenu": False, "menuOptions": {"settings": {"assistiveMml": True}}},
-    "svg": {"fontCache": "global", "scale": 0.86},
-}
-
-
-def mathjax_file() -> Path:
-    """El archivo de MathJax que instala el paquete sphinx-mathjax-offline."""
-    spec = importlib.util.find_spec("sphinx-mathjax-offline")
-    path = spec and Path(spec.origin).parent / "static" / SCRIPT
-    if not path or not path.is_file():
-        raise ExtensionError(
-            "falta MathJax: instala las dependencias con `pip install -r requirements.txt` "
-            "(paquete sphinx-mathjax-offline)"
-        )
-    return path
+logger = logging.getLogger(__name__)
+CLASSES = "math notranslate nohighlight"
+FONT = "_static/math.woff2"
+FORMULA = re.compile(r"<math\b.*?</math>", re.S)
+ANNOTATION = re.compile(r"<annotation\b.*?</annotation>|<[^>]+>", re.S)
+# Lo que se dibuja sin estar escrito: la raíz, y la cursiva de las variables de una letra.
+IMPLIED = {ord("√"), *range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C), 0x210E}
+# math-core no conoce el espacio entre renglones, y lo escribiría.
+ROW_SPACE = re.compile(r"(\\\\)\[[\d.]+(?:pt|em|ex)\]")
+_converter = LatexToMathML(annotation=True, fancy_error=False)
 
 
-def use_local_mathjax(app: Sphinx, config) -> None:
-    config.mathjax_path = SCRIPT
-    config.mathjax3_config = CONFIG
+def mathml(tex: str, *, display: bool) -> str:
+    """Una fórmula en MathML.
+
+    Errores:
+        LatexError: hay una orden que no se conoce, o algo sin cerrar.
+    """
+    return _converter.convert_with_local_state(
+        ROW_SPACE.sub(r"\1", tex.strip()), displaystyle=display
+    )
 
 
-def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
-    if exception is None and app.builder.format == "html":
-        source = mathjax_file()
-        target = Path(app.outdir) / "_static" / SCRIPT
-        if not target.exists() or target.stat().st_size != source.stat().st_size:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+def _written(node: nodes.Element, *, display: bool) -> str:
+    try:
+        return mathml(node.astext(), display=display)
+    except LatexError as error:
+        logger.warning("no se entiende la fórmula «%s»: %s", node.astext(), error, location=node)
+        return ""
+
+
+def write_inline(self, node: nodes.math) -> None:
+    self.body.append(self.starttag(node, "span", "", CLASS=CLASSES))
+    self.body.append(f"{_written(node, display=False)}</span>")
+    raise nodes.SkipNode
+
+
+def write_block(self, node: nodes.math_block) -> None:
+    self.body.append(self.starttag(node, "div", CLASS=CLASSES))
+    if node.get("number"):
+        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
+        self.add_permalink_ref(node, _("Link to this equation"))
+        self.body.append("</span>")
+    self.body.append(f'<div class="formula">{_written(node, display=True)}</div></div>\n')
+    raise nodes.SkipNode
+
+
+def signs(page: str) -> set[int]:
+    """Los signos de las fórmulas de una página."""
+    return {ord(c) for f in FORMULA.findall(page) for c in unescape(ANNOTATION.sub("", f))}
+
+
+def write_font(app: Sphinx, exception: Exception | None) -> None:
+    if exception is not None or app.builder.format != "html":
+        return
+    pages = Path(app.outdir).rglob("*.html")
+    used = set().union(*(signs(page.read_text(encoding="utf-8")) for page in pages))
+    options = subset.Options(flavor="woff2", layout_features=["*"], hinting=False)
+    whole = resources.files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf"
+    with resources.as_file(whole) as path:
+        font = subset.load_font(str(path), options)
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=used | IMPLIED)
+    subsetter.subset(font)
+    subset.save_font(font, str(Path(app.outdir, FONT)), options)
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("config-inited", use_local_mathjax)
-    app.connect("build-finished", copy_mathjax)
+    app.add_html_math_renderer("mathml", (write_inline, None), (write_block, None))
+    app.connect("build-finished", write_font)

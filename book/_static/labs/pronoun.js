@@ -74,7 +74,9 @@
         : `«${ending}» mira sobre todo a «${WORDS[best][0].replace(",", "")}»: ${Math.round(100 * weights[best])} %.`;
     }
     controls.addEventListener("input", update);
-    fixed.replaceWith(controls, svg, said);
+    fixed.classList.add("lab-printed");  // En papel, el dibujo fijo.
+    svg.classList.add("lab-live");
+    fixed.after(controls, svg, said);
     update();
   }
 
