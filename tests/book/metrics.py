@@ -44,9 +44,11 @@ LOOK = """() => {
 
 
 def chapters() -> list[str]:
-    """Los capítulos que enseñan un tema, en orden: los cuadernos de las tres primeras partes."""
+    """Los capítulos que enseñan un tema, en orden: las tres partes desde la de «Atención»."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
-    files = [c["file"] for part in toc["parts"][:3] for c in part["chapters"]]
+    parts = [[c["file"] for c in part["chapters"]] for part in toc["parts"]]
+    first = next(n for n, files in enumerate(parts) if "book/attention" in files)
+    files = [file for files in parts[first : first + 3] for file in files]
     return [Path(f).name for f in files if f != "book/notation"]
 
 
