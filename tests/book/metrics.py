@@ -29,7 +29,8 @@ LOOK = """() => {
   const all = s => [...article.querySelectorAll(s)].filter(seen);
   const top = e => e.getBoundingClientRect().top + scrollY;
   const pre = all('.highlight pre');
-  const pictures = all('svg, img, canvas, .laboratory').filter(e => e.getBoundingClientRect().width > 200);
+  const pictures = all('svg, img, canvas, .laboratory')
+    .filter(e => e.getBoundingClientRect().width > 200);
   const wide = e => e.scrollWidth > e.clientWidth + 1;
   return {
     first: pictures.length ? Math.round(Math.min(...pictures.map(top))) : null,
