@@ -31,6 +31,44 @@ def scaled_scores(inputs: np.ndarray) -> np.ndarray:
     return (inputs @ W_Q) @ (inputs @ W_K).T / np.sqrt(W_K.shape[1])
 
 
+# «Pica el ajo y la cebolla, y sofríela»: acción, cosa, género, artículo, pronombre. Lo que se busca
+# y se ofrece: una acción, una cosa, un género. Los mismos que en el capítulo y en el laboratorio
+# (book/_static/labs/who_asks.js).
+RECIPE = {
+    "Pica": [1.0, 0.0, 0.0, 0.0, 0.0],
+    "el": [0.0, 0.0, -1.0, 1.0, 0.0],
+    "ajo": [0.0, 1.0, -1.0, 0.0, 0.0],
+    "y": [0.0, 0.0, 0.0, 0.0, 0.0],
+    "la": [0.0, 0.0, 1.0, 1.0, 0.0],
+    "cebolla": [0.0, 1.0, 1.0, 0.0, 0.0],
+    "y ": [0.0, 0.0, 0.0, 0.0, 0.0],
+    "sofríe": [1.0, 0.0, 0.0, 0.0, 0.0],
+    "-la": [0.0, 0.0, 1.0, 0.0, 1.0],
+}
+ASKS = np.array([[0, 2, 0], [2, 0, 0], [0, 0, 1], [0, 2, 0], [0, 2, 0]], dtype=float)
+OFFERS = np.array([[2, 0, 0], [0, 2, 0], [0, 0, 2], [0, 0, 0], [0, 0, 0]], dtype=float)
+
+
+def who_asks() -> Figure:
+    inputs = np.array(list(RECIPE.values()))
+    weights = softmax((inputs @ ASKS) @ (inputs @ OFFERS).T / np.sqrt(3))
+    fig = Figure(
+        "who_asks",
+        title="Cada palabra mira a todas: «Pica el ajo y la cebolla, y sofríela»",
+        desc="Matriz de nueve por nueve con los pesos de atención, una fila por palabra. «Pica» y "
+        "«sofríe» miran por igual a «ajo» y a «cebolla»; «ajo» y «cebolla», a los dos verbos, y "
+        f"«-la» mira sobre todo a «cebolla», con un peso de {decimal(weights[8, 5])}.",
+        height=390,
+    )
+    cell = (45, 36)
+    grid = fig.grid(70, 40, 9, 9, "weight", values=weights, shade=weights, cell=cell)
+    for j, word in enumerate(RECIPE):
+        fig.text(grid.x + 45 * (j + 0.5), 24, word.strip(), size=fig.small)
+        fig.text(grid.x - 8, grid.y + 36 * (j + 0.5), word.strip(), anchor="end", size=fig.small)
+    fig.text(240, 380, "cada fila, una palabra que pregunta", size=fig.small)
+    return fig
+
+
 def self_attention_one_query() -> Figure:
     words, inputs = SHORT.split(), embed(SHORT)
     query, keys, values = (inputs @ W_Q)[1], inputs @ W_K, inputs @ W_V
@@ -228,4 +266,4 @@ def causal_mask() -> Figure:
     return fig
 
 
-FIGURES = (self_attention_one_query, self_attention_all, weights_two_kinds, causal_mask)
+FIGURES = (who_asks, self_attention_one_query, self_attention_all, weights_two_kinds, causal_mask)

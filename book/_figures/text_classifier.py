@@ -16,6 +16,35 @@ HIDDEN = ((False,) * 3,) * 4 + ((True,) * 3,)
 SUMMARY = (0.4, 1.6, -0.3)
 
 
+def classifier_same_words() -> Figure:
+    """Las dos opiniones con las que empieza el capítulo: las mismas palabras, en otro orden."""
+    fig = Figure(
+        "classifier_same_words",
+        title="Las mismas palabras, en otro orden, dicen lo contrario",
+        desc="«Quedó soso, pero no me pareció nada aburrido» es positiva; «No me pareció nada "
+        "aburrido, pero quedó soso», negativa. Contadas, las dos son la misma bolsa de palabras.",
+        height=262,
+    )
+    clauses = ("quedó soso", "no me pareció\nnada aburrido")
+    for row, (order, verdict) in enumerate((((0, 1), "positiva"), ((1, 0), "negativa"))):
+        y = 8 + 84 * row
+        for place, i in enumerate(order):
+            x = (2, 214)[place]
+            role = "output" if place else "input"
+            fig.op(x, y, 150, 58, clauses[i], role=role, size=fig.small)
+        fig.text(183, y + 29, "pero", bold=True)
+        fig.arrow((366, y + 29), (392, y + 29))
+        fig.text(398, y + 29, verdict, anchor="start", bold=True)
+    bag = ("quedó", "soso", "pero", "no", "me", "pareció", "nada", "aburrido")
+    fig.text(2, 184, "Contadas, son iguales:", anchor="start", size=fig.small)
+    left = 2.0
+    for word in bag:
+        wide = 14 + 8.2 * len(word)
+        fig.op(left, 206, wide, 44, f"{word}\n1", size=fig.small, radius=5)
+        left += wide + 4
+    return fig
+
+
 def classifier_whole() -> Figure:
     fig = Figure(
         "classifier_whole",
@@ -90,4 +119,4 @@ def max_over_positions() -> Figure:
     return fig
 
 
-FIGURES = (classifier_whole, max_over_positions)
+FIGURES = (classifier_same_words, classifier_whole, max_over_positions)

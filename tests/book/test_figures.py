@@ -298,6 +298,29 @@ def test_linear_combination_numbers():
     assert_shows("linear_combination", products, 1)
 
 
+@pytest.mark.browser
+def test_every_word_asks_in_the_laboratory(chromium):
+    rows = [[1, 0, 0, 0, 0], [0, 0, -1, 1, 0], [0, 1, -1, 0, 0], [0] * 5, [0, 0, 1, 1, 0]]
+    rows += [[0, 1, 1, 0, 0], [0] * 5, [1, 0, 0, 0, 0], [0, 0, 1, 0, 1]]
+    X = torch.tensor(rows, dtype=torch.float64)
+    W_q = torch.tensor([[0, 2, 0], [2, 0, 0], [0, 0, 1], [0, 2, 0], [0, 2, 0]]).double()
+    W_k = torch.cat([2 * torch.eye(3), torch.zeros(2, 3)]).double()
+    expected = attention_weights(X @ W_q, X @ W_k)
+    assert_shows("who_asks", expected, 2)
+    script = (ROOT / "book" / "_static" / "labs" / "who_asks.js").read_text("utf-8")
+    drawing = (FIGURES / "who_asks.svg").read_text("utf-8")
+    page = chromium.new_page()
+    page.set_content(f'<div data-laboratory="who_asks">{drawing}</div><script>{script}</script>')
+    choices = page.get_by_role("radio")
+    assert choices.count() == 9 and choices.nth(8).is_checked()
+    for i in range(9):
+        choices.nth(i).check()
+        shown = page.locator("svg text").all_text_contents()[:9]
+        assert torch.allclose(torch.tensor([*map(float, shown)]).double(), expected[i], atol=0.0051)
+    assert "«cebolla»" in page.get_by_role("status").inner_text()
+    page.close()
+
+
 STORE = {"lasaña de verduras": 60, "lasaña de pollo": 50, "milanesa": 30, "flan": 40}
 
 
