@@ -43,12 +43,12 @@ Con Python 3.11 o posterior, en esta carpeta:
 
     python start.py
 
-La primera vez prepara un entorno en `.venv`{how}; después abre JupyterLab. En Windows puede
+La primera vez prepara un entorno en `.venv`{0}; después abre JupyterLab. En Windows puede
 llamarse `py`; en macOS y Linux, `python3`.
 
 En cada ejercicio, escribe tu respuesta donde dice `raise NotImplementedError` y ejecuta la celda
 que la comprueba.
-`exercises/` son los cuadernos{book}. La última celda de cada uno resume lo que llevas hecho.
+`exercises/` son los cuadernos{1}. La última celda de cada uno resume lo que llevas hecho.
 """
 
 
@@ -165,7 +165,7 @@ def write_folder(folder: Path, notebooks: Mapping[str, str], root: Path, wheel: 
 def _write_readme(folder: Path) -> None:
     how = " con lo que hay en `wheelhouse/`, sin red" if (folder / WHEELHOUSE).is_dir() else ""
     book = f", y `{BOOK}/index.html`, el libro" if (folder / BOOK).is_dir() else ""
-    (folder / "LEEME.md").write_text(_README.format(how=how, book=book), encoding="utf-8")
+    (folder / "LEEME.md").write_text(_README.format(how, book), encoding="utf-8")
 
 
 def release(

@@ -272,9 +272,13 @@ def test_the_soft_store_laboratory_computes_what_the_library_does(chromium):
         slider.fill(str(beta))
         query = " ".join(typed.lower().split())
         expected, mixture = store_answer(query, beta)
-        shown = re.findall(r"\b\d\.\d\d\b", page.locator("svg").get_attribute("aria-label"))
+        shown = re.findall(
+            r"\b\d\.\d\d\b", page.locator("svg.lab-live").get_attribute("aria-label")
+        )
         assert torch.allclose(torch.tensor([*map(float, shown)]).double(), expected, atol=0.0051)
-        assert [t for t in page.locator("svg text").all_text_contents() if "." in t] == shown
+        assert [
+            t for t in page.locator("svg.lab-live text").all_text_contents() if "." in t
+        ] == shown
         exact = f"{STORE[query]} minutos" if query in STORE else "no está"
         told = page.get_by_role("status").inner_text()
         assert told == f"Diccionario: {exact}. Almacén suave: {mixture:.0f} minutos."
@@ -315,7 +319,7 @@ def test_every_word_asks_in_the_laboratory(chromium):
     assert choices.count() == 9 and choices.nth(8).is_checked()
     for i in range(9):
         choices.nth(i).check()
-        shown = page.locator("svg text").all_text_contents()[:9]
+        shown = page.locator("svg.lab-live text").all_text_contents()[:9]
         assert torch.allclose(torch.tensor([*map(float, shown)]).double(), expected[i], atol=0.0051)
     assert "«cebolla»" in page.get_by_role("status").inner_text()
     page.close()

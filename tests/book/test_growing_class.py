@@ -1,4 +1,4 @@
-"""La clase que crece en `book/self_attention.md`: cada diferencia es la que va de un paso al otro."""
+"""La clase que crece en `book/self_attention.md`: cada diferencia lleva de un paso al otro."""
 
 import difflib
 import re

@@ -90,7 +90,10 @@
       svg.setAttribute("aria-label", `Pesos: ${steps.map(({ weight }) => weight.toFixed(2)).join(", ")}. ${numbers}.`);
     }
     controls.addEventListener("input", update);
-    place.querySelector("svg").replaceWith(controls, svg, said);
+    const fixed = place.querySelector("svg");
+    fixed.classList.add("lab-printed");  // En papel, el dibujo fijo.
+    svg.classList.add("lab-live");
+    fixed.after(controls, svg, said);
     update();
   }
 

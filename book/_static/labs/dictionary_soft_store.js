@@ -91,7 +91,9 @@
       answer.textContent = `Diccionario: ${found ? `${found.minutes} minutos` : "no está"}. Almacén suave: ${Math.round(mixture)} minutos.`;
     }
     controls.addEventListener("input", update);
-    fixed.replaceWith(controls, svg, answer);
+    fixed.classList.add("lab-printed");  // En papel, el dibujo fijo.
+    svg.classList.add("lab-live");
+    fixed.after(controls, svg, answer);
     update();
   }
 

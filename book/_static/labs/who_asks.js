@@ -78,7 +78,9 @@
         : `«${WORDS[asking][0]}» mira sobre todo a ${seen.join(" y ")}.`;
     }
     controls.addEventListener("input", update);
-    fixed.replaceWith(controls, svg, said);
+    fixed.classList.add("lab-printed");  // En papel, el dibujo fijo.
+    svg.classList.add("lab-live");
+    fixed.after(controls, svg, said);
     update();
   }
 
