@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import sympy  # noqa: F401  torch la importa al exportar; a medias, por un límite, no se rehace
 
 from course_lib.judging.check import find_exercise, first_verdict
 from course_lib.notebooks.generation import topics_in
@@ -24,7 +25,7 @@ from tests.checks.solutions import ROOT
 
 FENCE = re.compile(r"^```\{(code-cell|literalinclude)\}([^\n]*)\n(.*?)^```", re.M | re.S)
 OBJECT = re.compile(r"^:pyobject: (\w+)$", re.M)
-OPTIONS = re.compile(r"\A(?::.*\n|---\n.*?^---\n)*", re.M | re.S)
+OPTIONS = re.compile(r"\A(?::[^\n]*\n|---\n.*?^---\n)*", re.M | re.S)
 NOT_FOR_STUDENTS = {"instructor_guide", "api"}
 
 pytestmark = pytest.mark.usefixtures("as_user")
