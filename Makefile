@@ -5,9 +5,11 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEBIAN := bubblewrap chromium hunspell hunspell-es libseccomp2
 TORCH  := 2.13.0
+# El último que admite cualquier Python 3.11, también el 3.11.2 de Debian 12.
+PINS   := --upgrade-package torch==$(TORCH) --upgrade-package soupsieve==2.10
 # El torch que PyPI da en Linux es el de GPU de NVIDIA, varios gigabytes: donde no hay una, el de CPU.
 CPU_INDEX ?= https://download.pytorch.org/whl/cpu
-LOCK = $(BIN)/pip-compile --quiet --strip-extras --no-annotate --no-header \
+LOCK = $(BIN)/pip-compile --quiet --strip-extras --no-annotate --no-header --unsafe-package pip \
     --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 # Con SOLUTIONS=0 el sitio se construye sin la parte «Soluciones».
 SOLUTIONS ?= 1
@@ -36,7 +38,7 @@ regenerate: $(READY)  ## rehace los cuadernos de ejercicios y soluciones que hay
 	$(BIN)/course regenerate
 
 lock: $(READY)  ## vuelve a fijar las versiones de los dos requirements dentro de los rangos de pyproject.toml
-	$(LOCK) --upgrade --upgrade-package torch==$(TORCH) --output-file requirements.txt \
+	$(LOCK) --upgrade $(PINS) --output-file requirements.txt \
 	    --extra author --extra cluster --extra dev --extra site --extra teacher pyproject.toml
 	sed -i -e 's/^torch==.*/torch==$(TORCH)/' -e 's/^pyseccomp==.*/& ; sys_platform == "linux"/' requirements.txt
 	echo '-e .' >> requirements.txt

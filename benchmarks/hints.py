@@ -2,9 +2,9 @@
 
 Una fila por ejercicio. **Reconocidos**: de cada error frecuente y cada semilla, los que reciben
 su propia pista; **sin la suya**, los que reciben otra, ninguna, o pasan. **Referencia**
-y **correctas**: cuántas veces pasan la referencia y las soluciones escritas de otra manera (a mano,
-en `tests/checks/alternatives`; en float64; con entradas que no son contiguas; desde la GPU, si
-hay). **Mutantes**: los que dejan de pasar, de la solución con un cambio.
+y **correctas**: cuántas veces pasan la referencia y las soluciones escritas de otra manera (las de
+«## Otras maneras»; en float64; con entradas que no son contiguas; desde la GPU, si hay).
+**Mutantes**: los que dejan de pasar, de la solución con un cambio.
 
 **Dos errores**: los errores frecuentes que se pueden cometer a la vez, de dos en dos y con diez
 semillas. Reciben la pista de **los dos**, la de **uno**, la de los dos **entre otras** (otros dos

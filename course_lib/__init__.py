@@ -14,6 +14,7 @@ __all__ = [
         __name__,
         {
             ".judging.check": ("check",),
+            ".judging.mine": ("mine",),
             ".judging.summary": ("resumen",),
         },
     ),

@@ -13,6 +13,7 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
+import course_lib
 from course_lib.cli import app, doctor
 from course_lib.grading.classroom import class_run, lanes
 from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
@@ -54,6 +55,16 @@ def test_the_help_is_in_spanish(command):
     assert result.exit_code == 0
     assert "Uso: " in result.output and "Muestra esta ayuda y termina." in result.output
     assert not any(word in result.output for word in ENGLISH), result.output
+
+
+def test_the_version_is_told():
+    result = run("--version")
+    assert (result.exit_code, result.output) == (0, f"course {course_lib.__version__}\n")
+
+
+def test_the_help_has_a_short_name():
+    for command in ([], ["grade"]):
+        assert run(*command, "-h").output == run(*command, "--help").output
 
 
 @pytest.mark.parametrize(

@@ -19,22 +19,22 @@ NEXT = {
 }
 # Arriba de cada casilla del árbol, por sus palabras.
 TOPS = {
-    ("corta",): 110,
-    ("pela",): 280,
-    ("sirve",): 386,
-    ("corta", "la"): 54,
-    ("corta", "las"): 110,
-    ("corta", "fin"): 166,
-    ("pela", "las"): 252,
-    ("pela", "la"): 308,
-    ("corta", "la", "cebolla"): 54,
-    ("corta", "la", "zanahoria"): 110,
-    ("pela", "las", "papas"): 252,
-    ("pela", "las", "manzanas"): 308,
-    ("corta", "la", "cebolla", "fin"): 54,
-    ("pela", "las", "papas", "fin"): 252,
+    ("corta",): 88,
+    ("pela",): 212,
+    ("sirve",): 292,
+    ("corta", "la"): 40,
+    ("corta", "las"): 88,
+    ("corta", "fin"): 136,
+    ("pela", "las"): 190,
+    ("pela", "la"): 238,
+    ("corta", "la", "cebolla"): 40,
+    ("corta", "la", "zanahoria"): 88,
+    ("pela", "las", "papas"): 190,
+    ("pela", "las", "manzanas"): 238,
+    ("corta", "la", "cebolla", "fin"): 40,
+    ("pela", "las", "papas", "fin"): 190,
 }
-BEAM, LEFT, WIDE, HIGH, STEP = 2, 80, 98, 44, 112
+BEAM, LEFT, WIDE, HIGH, STEP = 2, 80, 98, 42, 112
 SAUCE = {"sal": 0.40, "pimienta": 0.25, "ajo": 0.15, "aceite": 0.10, "limón": 0.06, "azúcar": 0.04}
 DRAWN = 0.72
 
@@ -60,10 +60,10 @@ def decoding_beam_tree() -> Figure:
         "descarta «sirve», 0.26. En el segundo quedan «pela las», 0.27, y «corta la», 0.22. En el "
         "tercero, «pela las papas», 0.216, y «corta la cebolla», 0.132. Las dos terminan, y gana "
         "«Pela las papas».",
-        height=520,
+        height=384,
         width=520,
     )
-    boxes: dict[tuple[str, ...], Box] = {(): fig.op(2, 195, 62, HIGH, "inicio", size=fig.small)}
+    boxes: dict[tuple[str, ...], Box] = {(): fig.op(2, 150, 62, HIGH, "inicio", size=fig.small)}
     for words, top in TOPS.items():
         boxes[words] = _node(fig, words, top, on_path=words == best[: len(words)])
     for words in TOPS:
@@ -71,8 +71,8 @@ def decoding_beam_tree() -> Figure:
         thick = words == best[: len(words)]
         fig.arrow(parent.e, child.w_, width=2.8 if thick else 1.4, dashed=not kept(words))
     for step in range(1, 5):
-        fig.text(LEFT + STEP * (step - 1) + WIDE / 2, 20, f"paso {step}", size=fig.small)
-    _legend(fig, 456)
+        fig.text(LEFT + STEP * (step - 1) + WIDE / 2, 16, f"paso {step}", size=fig.small)
+    _legend(fig, 350)
     return fig
 
 
@@ -94,6 +94,32 @@ def _legend(fig: Figure, y: float) -> None:
         x = 40 + 156 * i
         fig.op(x, y, 34, 26, "", role=role, dashed=role is None, radius=6)
         fig.text(x + 42, y + 13, name, anchor="start", size=fig.small)
+
+
+def decoding_three_paths() -> Figure:
+    """Tres oraciones de la tabla: la que sale aceptando siempre la mejor palabra, y dos mejores."""
+    fig = Figure(
+        "decoding_three_paths",
+        title="Aceptar siempre la mejor palabra no da la mejor oración",
+        desc="Tres oraciones, con la probabilidad de cada palabra. «Corta la cebolla» toma siempre "
+        "la más probable y vale 0.132; «Pela las papas», 0.216, y «Sirve», 0.234.",
+        height=232,
+    )
+    paths = (("corta", "la", "cebolla"), ("pela", "las", "papas"), ("sirve", "fin"))
+    start = fig.op(2, 92, 62, 40, "inicio", size=fig.small)
+    for row, words in enumerate(paths):
+        greedy, y, last = row == 0, 14 + 78 * row, start
+        for i, word in enumerate(words):
+            before = words[i - 1] if i else "inicio"
+            wide = (66, 52, 82)[i]
+            role = "output" if greedy else "input"
+            box = fig.op((104, 204, 290)[i], y, wide, 40, word, role=role, size=fig.small)
+            fig.arrow(last.e, box.w_, width=2.8 if greedy else 1.4)
+            fig.text(box.cx, y + 55, decimal(NEXT[before][word]), size=fig.small)
+            last = box
+        value = decimal(probability(words), 3)
+        fig.text(472, y + 20, f"= {value}", anchor="end", bold=True)
+    return fig
 
 
 def decoding_roulette() -> Figure:
@@ -120,8 +146,8 @@ def decoding_roulette() -> Figure:
         y = 40 + 74 * i
         fig.text(left, y - 12, f"{name}: sale «{word}»", anchor="start", size=fig.small)
         _bar(fig, weights / weights.sum(), left, y, wide, tall)
-    x = left + wide * DRAWN
-    fig.line((x, 38), (x, 40 + 74 * 4 + tall + 6), width=2.2, dashed=True)
+        x = left + wide * DRAWN
+        fig.arrow((x, y - 22), (x, y), width=2.2)
     fig.text(x, 40 + 74 * 4 + tall + 20, f"número sorteado: {DRAWN}", size=fig.small)
     return fig
 
@@ -131,15 +157,15 @@ def _drawn(shares: np.ndarray) -> int:
 
 
 def _bar(fig: Figure, shares: np.ndarray, x: float, y: float, wide: float, tall: float) -> None:
-    """Una barra partida; la porción sorteada va en naranja."""
+    """Una barra partida; la porción sorteada, en la que cae la flecha, va en naranja."""
     for i, (word, share) in enumerate(zip(SAUCE, shares, strict=True)):
         if share == 0:
             continue
-        chosen = i == _drawn(shares)  # su nombre ya va encima, y aquí pasa la línea
-        label = word if share * wide > 8.5 * len(word) and not chosen else ""
+        chosen = i == _drawn(shares)
+        label = word if share * wide > 8.5 * len(word) else ""
         role = "output" if chosen else "input"
         fig.op(x, y, share * wide, tall, label, role=role, radius=0, size=fig.small)
         x += share * wide
 
 
-FIGURES = (decoding_beam_tree, decoding_roulette)
+FIGURES = (decoding_three_paths, decoding_beam_tree, decoding_roulette)

@@ -10,7 +10,9 @@ from book._figures.attention import softmax
 from book._figures.kit import Box, Figure, decimal
 
 QUERY = "lasaña"
-KEYS = ("lasaña", "lasaña de verduras", "milanesa", "ensalada")
+# Los mismos que en el laboratorio (book/_static/labs/dictionary_soft_store.js). Valores: minutos.
+KEYS = ("lasaña de verduras", "lasaña de pollo", "milanesa", "flan")
+MINUTES = (60, 50, 30, 40)
 BETA = 3.0
 
 
@@ -29,17 +31,18 @@ def dictionary_soft_store() -> Figure:
     similarity = np.array([trigram_cosine(QUERY, key) for key in KEYS])
     soft = softmax(BETA * similarity)
     exact = np.array([float(key == QUERY) for key in KEYS])
-    mixture = " + ".join(f"{decimal(a)} v_{i + 1}" for i, a in enumerate(soft))
+    shares = " + ".join(f"{decimal(a)}·{m}" for a, m in zip(soft, MINUTES, strict=True))
     fig = Figure(
         "dictionary_soft_store",
         title="De un diccionario a un almacén suave",
         desc="La misma consulta, «lasaña», sobre las mismas cuatro claves. El diccionario exige "
-        "igualdad y entrega un solo valor. El almacén suave da a cada clave un peso según su "
-        f"parecido ({', '.join(decimal(value) for value in soft)}) y entrega una mezcla.",
+        "igualdad y no entrega nada. El almacén suave da a cada clave un peso según su parecido "
+        f"({', '.join(decimal(value) for value in soft)}) y entrega una mezcla de los valores.",
         height=500,
     )
-    _store(fig, 4, "Diccionario: clave = consulta", exact, 0, "$h = v_1$")
-    _store(fig, 254, "Almacén suave: clave ≈ consulta", soft, 2, f"$h = {mixture}$")
+    _store(fig, 4, "Diccionario: clave = consulta", exact, 0, "no está")
+    mixture = f"$h = {shares} = {decimal(soft @ np.array(MINUTES), 0)}$"
+    _store(fig, 254, "Almacén suave: clave ≈ consulta", soft, 2, mixture)
     return fig
 
 
@@ -48,13 +51,14 @@ def _store(
 ) -> None:
     fig.frame(4, top, 472, 242)
     fig.text(18, top + 22, title, anchor="start", bold=True)
-    for x, header in ((56, "consulta"), (198, "claves"), (342, "pesos"), (436, "valores")):
+    for x, header in ((56, "consulta"), (198, "claves"), (342, "pesos"), (436, "minutos")):
         fig.text(x, top + 52, header, size=fig.small)
     asked = fig.grid(14, top + 112, 1, 1, "query", cell=(84, 32), values=[[QUERY]])
+    for index, minutes in enumerate(MINUTES):
+        fig.grid(412, top + 68 + 32 * index, 1, 1, "value", cell=(48, 28), values=[[str(minutes)]])
     for index, (key, weight) in enumerate(zip(KEYS, weights, strict=True)):
         y = top + 68 + 32 * index
         row = fig.grid(124, y, 1, 1, "key", cell=(150, 28), values=[[key]])
-        fig.grid(412, y, 1, 1, "value", cell=(48, 28), values=[[f"$v_{index + 1}$"]])
         fig.arrow(asked.e, (111, asked.cy), (111, row.cy), row.w_)
         fig.hbar(286, y + 3, 68 * weight, 22, "weight")
         fig.text(292 + 68 * weight, row.cy, decimal(weight, digits), anchor="start")

@@ -14,6 +14,13 @@ from course_lib.tokenization import ByteBPE
 CORPUS = {"papa": 5, "pela": 3, "tapa": 4}
 STEPS = 4
 
+# El texto del laboratorio: se aprende de él entero, y se dibuja su primera oración.
+LABORATORY = (
+    "Pica el ajo y la cebolla, y sofríela. Pica el apio y la papa, y sofríelos. "
+    "Pela la papa y la calabaza, y sofríelas."
+)
+SHOWN, SHOWN_STEPS = "Pica el ajo y la cebolla,", (0, 4, 8)
+
 # La oración del camino, y el texto del que sale su vocabulario.
 SENTENCE = "Pela la papa."
 LEARNT_FROM = "la papa, pela la papa, tapa la papa"
@@ -67,6 +74,24 @@ def strip(
         boxes.append(fig.grid(x, y, 1, 1, role, cell=cell, values=[[token]], size=fig.body))
         x += cell[0]
     return boxes
+
+
+def merges() -> Figure:
+    fig = Figure(
+        "merges",
+        title="Una oración, cada vez en menos tokens",
+        desc=f"«{SHOWN}» partida en letras, y después de cuatro y de ocho fusiones: los trozos que "
+        "se repiten en el texto van siendo un solo token.",
+        height=36 + 66 * len(SHOWN_STEPS),
+    )
+    for row, count in enumerate(SHOWN_STEPS):
+        bpe = ByteBPE.train([LABORATORY], 256 + count, special_tokens=())
+        tokens = [
+            bpe.token_bytes(i).decode().replace(" ", VISIBLE_SPACE) for i in bpe.encode(SHOWN)
+        ]
+        fig.text(12, 24 + 66 * row, f"con {count} fusiones: {len(tokens)} tokens", anchor="start")
+        strip(fig, 12, 40 + 66 * row, tokens, 18)
+    return fig
 
 
 def bpe_merges() -> Figure:
@@ -174,4 +199,4 @@ def embedding_lookup() -> Figure:
     return fig
 
 
-FIGURES = (bpe_merges, text_to_vectors, embedding_lookup)
+FIGURES = (merges, bpe_merges, text_to_vectors, embedding_lookup)

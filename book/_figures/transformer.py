@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from book._figures.kit import Figure
 
-SOURCE = "Pela la zanahoria"
+SOURCE = "Pica la cebolla"
 WORDS = tuple(SOURCE.split())
 
 
@@ -22,7 +22,7 @@ def transformer_whole() -> Figure:
     )
     left, right = 118, 352
     fig.text(left, 16, f"«{SOURCE}»", size=fig.small)
-    fig.text(right, 16, "«<s> Peel the»", size=fig.small)
+    fig.text(right, 16, "«<s> Chop the»", size=fig.small)
     tops = []
     for cx, side in ((left, "w"), (right, "e")):
         table = fig.block(cx, 40, "Incrustación", "embedding", w=176, h=34)
@@ -34,7 +34,7 @@ def transformer_whole() -> Figure:
     decoder = fig.decoder_layer(right, 124)
     for plus, layer in zip(tops, (encoder, decoder), strict=True):
         fig.line(plus.s, layer.n)
-    fig.text(left + 10, 370, "× $N$ bloques", size=fig.small, anchor="start")
+    fig.text(left - 10, 372, "× $N$ bloques", size=fig.small, anchor="end")
     memory = fig.op(left - 60, 404, 120, 36, "$h^{'Enc'}$", role="output")
     fig.arrow(encoder.s, memory.n)
     cross = decoder.blocks[1]
@@ -44,7 +44,7 @@ def transformer_whole() -> Figure:
     softmax = fig.block(right, 562, "softmax", h=36)
     fig.arrow(decoder.s, linear.n)
     fig.flow(linear, softmax)
-    fig.text(right, 634, "«carrot»", bold=True)
+    fig.text(right, 634, "«onion»", bold=True)
     fig.arrow(softmax.s, (right, 620))
     return fig
 
@@ -60,7 +60,7 @@ def transformer_paths() -> Figure:
     )
     centers = (52, 146, 240, 334, 428)
     fig.text(8, 16, "Recurrente: 4 pasos, uno tras otro", anchor="start", bold=True)
-    for cx, word in zip(centers, ("Pela", "la", "papa", "y", "rállala"), strict=True):
+    for cx, word in zip(centers, ("Pica", "la", "papa", "y", "sofríela"), strict=True):
         fig.text(cx, 44, word, size=fig.small)
     cells = [fig.op(cx - 30, 62, 60, 34, "GRU", heavy=True) for cx in centers]
     for left, right in pairwise(cells):
@@ -69,7 +69,7 @@ def transformer_paths() -> Figure:
     _levels(fig, centers, (162, 222, 282), (0, 2, 4))
     fig.text(8, 328, "Atención: 1 capa", anchor="start", bold=True)
     _levels(fig, centers, (354, 434), (0, 4))
-    note = "Trazo grueso: el camino más corto de «Pela» a «rállala».\nTrazo fino: lo demás."
+    note = "Trazo grueso: el camino más corto de «Pica» a «sofríela».\nTrazo fino: lo demás."
     fig.text(8, 486, note, anchor="start", size=fig.small)
     return fig
 
@@ -118,7 +118,7 @@ def transformer_autoencoder() -> Figure:
     h = fig.tokens(right - 40, 280, WORDS, 4, "output", cell=(26, 22))
     fig.text(right, 254, "$h^{'Enc'}$: uno por palabra", size=fig.small)
     decoder = fig.block(right, 398, "decodificador:\n$N$ bloques", "attention", h=52)
-    target = fig.tokens(right - 40, 500, ("Peel", "the", "carrot"), 4, "input", cell=(26, 22))
+    target = fig.tokens(right - 40, 500, ("Chop", "the", "onion"), 4, "input", cell=(26, 22))
     fig.arrow((right, source.bottom), encoder.n)
     fig.arrow(encoder.s, (right, 240))
     fig.arrow((right, h.bottom), decoder.n)
@@ -132,7 +132,7 @@ def transformer_input() -> Figure:
     fig = Figure(
         "transformer_input",
         title="Del texto a la entrada del primer bloque",
-        desc="«Pela la zanahoria» se parte en tres tokens con identificadores 5, 3 y 8; cada "
+        desc="«Pica la cebolla» se parte en tres tokens con identificadores 5, 3 y 8; cada "
         "identificador elige una fila de la tabla de incrustaciones; a las tres filas elegidas se "
         "les suma la codificación de sus posiciones.",
         height=500,
@@ -202,7 +202,7 @@ def transformer_decoder() -> Figure:
     )
     cx = 282
     table = fig.block(cx, 36, "Incrustación", "embedding", h=34)
-    fig.text(cx, 14, "«<s> Peel the»", size=fig.small)
+    fig.text(cx, 14, "«<s> Chop the»", size=fig.small)
     fig.arrow((cx, 22), table.n)
     plus = fig.positional_sum(cx, 96, side="e", label="posición")
     fig.arrow(table.s, plus.n)
@@ -220,7 +220,7 @@ def transformer_decoder() -> Figure:
     fig.text(184, linear.cy, "una puntuación\npor token", anchor="end", size=fig.small)
     fig.text(184, softmax.cy, "una\nprobabilidad", anchor="end", size=fig.small)
     fig.arrow(softmax.s, (cx, 614))
-    fig.text(cx, 632, "«carrot»", bold=True)
+    fig.text(cx, 632, "«onion»", bold=True)
     return fig
 
 

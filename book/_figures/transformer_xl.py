@@ -4,9 +4,42 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from book._figures.kit import Box, Figure
+import numpy as np
+
+from book._figures.attention import PRONOUN, SENTENCE, softmax
+from book._figures.kit import Box, Figure, decimal
 
 SEGMENT = 4  # palabras por segmento en los dibujos de alcance; la memoria mide lo mismo
+
+
+def xl_cut() -> Figure:
+    weights = softmax(np.array(list(SENTENCE.values())) @ np.array(PRONOUN))
+    fig = Figure(
+        "xl_cut",
+        title="Un corte entre «sofríe» y «la»",
+        desc="Dos veces la misma oración, cortada entre «sofríe» y «la». Sin memoria, las ocho "
+        "palabras anteriores están rayadas y «la» no las ve. Con memoria, de «la» sale un haz "
+        f"hacia cada una; el más grueso, de peso {decimal(weights[5])}, llega a «cebolla».",
+        height=304,
+    )
+    lefts = (4, 50, 84, 126, 152, 186, 264, 290)
+    widths = (42, 30, 38, 22, 30, 74, 22, 58)
+    cut = 362
+    fig.text(4, 14, "un segmento", anchor="start", size=fig.small)
+    fig.text(476, 14, "el siguiente", anchor="end", size=fig.small)
+    for top, remembers in ((30, False), (164, True)):
+        pronoun = fig.op(384, top + 60, 56, 36, "la", role="query", bold=True)
+        fig.text(pronoun.right + 10, pronoun.cy, "…", anchor="start")
+        for left, w, word, weight in zip(lefts, widths, SENTENCE, weights, strict=True):
+            box = fig.grid(left, top, 1, 1, None if remembers else "hidden", cell=(w, 30))
+            fig.text(box.cx, box.cy, word.strip(), size=fig.small)
+            if remembers:
+                wide = 0.6 + 15 * weight
+                fig.line(pronoun.n, box.s, width=wide, opacity=0.35 + 0.65 * weight)
+        says = "con memoria: ve las ocho" if remembers else "sin memoria: no ve ninguna"
+        fig.text(4, top + 84, says, anchor="start", size=fig.small)
+    fig.line((cut, 4), (cut, 296), width=3)
+    return fig
 
 
 def xl_segments() -> Figure:
@@ -41,7 +74,7 @@ def xl_layer() -> Figure:
         desc="La memoria, separada del grafo, se pone delante de los estados del segmento. Del "
         "conjunto salen las claves y los valores; las consultas salen solo del segmento. Los "
         "estados que entraron son la memoria de la capa para el segmento siguiente.",
-        height=510,
+        height=432,
     )
     cell = (30, 24)
     memory = fig.grid(54, 44, 3, 3, "input", cell=cell)
@@ -50,28 +83,28 @@ def xl_layer() -> Figure:
     fig.text(h.cx, 22, "segmento $h$", size=fig.small)
     fig.tall_axis(memory, "m")
     fig.tall_axis(h, "t_q", side="e")
-    stop = fig.op(memory.cx - 66, 140, 132, 32, "sin gradiente", dashed=True, size=fig.small)
+    stop = fig.op(memory.cx - 66, 128, 132, 28, "sin gradiente", dashed=True, size=fig.small)
     fig.arrow(memory.s, stop.n)
-    joined = fig.op(54, 204, 214, 36, "unidos: $[M, h]$", size=fig.small)
+    joined = fig.op(54, 176, 214, 32, "unidos: $[M, h]$", size=fig.small)
     fig.arrow(stop.s, (stop.cx, joined.y))
-    fig.arrow((h.cx - 14, h.bottom), (h.cx - 14, 124), (240, 124), (240, joined.y))
-    w_kv = fig.op(54, 270, 214, 36, "$W_k$ y $W_v$", heavy=True)
-    w_q = fig.op(296, 270, 96, 36, "$W_q$", heavy=True)
+    fig.arrow((h.cx - 14, h.bottom), (h.cx - 14, 122), (240, 122), (240, joined.y))
+    w_kv = fig.op(54, 228, 214, 32, "$W_k$ y $W_v$", heavy=True)
+    w_q = fig.op(296, 228, 96, 32, "$W_q$", heavy=True)
     fig.flow(joined, w_kv)
     fig.arrow((w_q.cx, h.bottom), w_q.n)
-    k = fig.grid(66, 334, 5, 3, "key", cell=(24, 15))
-    v = fig.grid(182, 334, 5, 3, "value", cell=(24, 15))
-    q = fig.grid(w_q.cx - 36, 364, 2, 3, "query", cell=(24, 15))
+    k = fig.grid(66, 280, 5, 3, "key", cell=(24, 15))
+    v = fig.grid(182, 280, 5, 3, "value", cell=(24, 15))
+    q = fig.grid(w_q.cx - 36, 302, 2, 3, "query", cell=(24, 15))
     fig.tall_axis(k, "t_k")
     for box, letter, source in ((k, "K", w_kv), (v, "V", w_kv), (q, "Q", w_q)):
         fig.arrow((box.cx, source.bottom), box.n)
         fig.text(box.right + 14, box.cy, f"${letter}$")
-    attend = fig.op(54, 436, 338, 36, "atención relativa y causal")
+    attend = fig.op(54, 372, 338, 32, "atención relativa y causal")
     for box in (k, v, q):
         fig.arrow(box.s, (box.cx, attend.y))
-    fig.text(attend.cx, 492, "$t_q$ salidas: la memoria no consulta", size=fig.small)
-    fig.arrow((h.right + 38, h.cy), (444, h.cy), (444, 196), dashed=True)
-    fig.text(428, 232, "será la\nmemoria del\nsiguiente", size=fig.small)
+    fig.text(attend.cx, 420, "$t_q$ salidas: la memoria no consulta", size=fig.small)
+    fig.arrow((h.right + 38, h.cy), (444, h.cy), (444, 172), dashed=True)
+    fig.text(428, 204, "será la\nmemoria del\nsiguiente", size=fig.small)
     return fig
 
 
@@ -82,11 +115,11 @@ def xl_four_terms() -> Figure:
         desc="Cuadro de dos filas y dos columnas. Filas: lo que pregunta la consulta, y un vector "
         "entrenable igual para todas, u o v. Columnas: el contenido de la clave y la distancia "
         "hasta ella, proyectada. Cada casilla es un producto; los cuatro se suman.",
-        height=560,
+        height=376,
     )
     k = fig.op(
         116,
-        34,
+        4,
         172,
         58,
         "contenido de la clave\n$K_j = x_j W_k$",
@@ -96,7 +129,7 @@ def xl_four_terms() -> Figure:
     )
     r = fig.op(
         300,
-        34,
+        4,
         172,
         58,
         "distancia hasta ella\n$r_{i−j} = 'PE'(i−j) W_r$",
@@ -106,15 +139,15 @@ def xl_four_terms() -> Figure:
     )
     q = fig.op(
         4,
-        124,
+        88,
         98,
-        122,
+        130,
         "quien\npregunta\n$Q_i = x_i W_q$",
         role="query",
         heavy=True,
         size=fig.small,
     )
-    g = fig.op(4, 264, 98, 122, "igual para\ntodas\n$u$ y $v$", heavy=True, size=fig.small)
+    g = fig.op(4, 236, 98, 130, "igual para\ntodas\n$u$ y $v$", heavy=True, size=fig.small)
     cells = (
         (k, q, "1 · $Q_i K_j^T$", "«¿casan estas\ndos palabras?»"),
         (r, q, "2 · $Q_i r_{i−j}^T$", "«con esta palabra,\n¿a qué distancia\nmiro?»"),
@@ -129,11 +162,6 @@ def xl_four_terms() -> Figure:
         fig.arrow((column.cx, column.bottom), (column.cx, q.y))
     for row in (q, g):
         fig.arrow(row.e, (k.x, row.cy))
-    total = fig.op(116, 424, 356, 38, "$S_{ij}$: la suma de los cuatro, entre $√d_k$")
-    for column in (k, r):
-        fig.arrow((column.cx, g.bottom), (column.cx, total.y))
-    soft = fig.op(116, 496, 356, 38, "máscara causal y softmax, por filas")
-    fig.flow(total, soft)
     return fig
 
 
@@ -259,4 +287,4 @@ def _sub(number: int) -> str:
     return "₀₁₂₃₄₅"[number]
 
 
-FIGURES = (xl_segments, xl_layer, xl_four_terms, xl_relative_shift, xl_reach)
+FIGURES = (xl_cut, xl_segments, xl_layer, xl_four_terms, xl_relative_shift, xl_reach)

@@ -3,9 +3,12 @@
 Códigos de salida: 0, hecho; 1, el trabajo encontró un fallo; 2, uso incorrecto.
 """
 
+from typing import Annotated
+
 import typer
 
-from course_lib.cli import check, doctor, grade, new, regenerate, try_
+from course_lib import __version__
+from course_lib.cli import check, doctor, grade, new, regenerate, release, try_
 from course_lib.cli.terminal import SpanishCommand, SpanishGroup, apply_spanish_panels
 
 apply_spanish_panels()
@@ -14,11 +17,33 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Herramientas del curso «Atención y Transformers».",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _tell_version(asked: bool) -> bool:
+    if asked:
+        typer.echo(f"course {__version__}")
+        raise typer.Exit
+    return asked
+
+
+@app.callback()
+def course(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_tell_version, is_eager=True, help="Dice la versión y termina."
+        ),
+    ] = False,
+) -> None:
+    """Herramientas del curso «Atención y Transformers»."""
+
+
 app.command(cls=SpanishCommand)(regenerate.regenerate)
 app.command(cls=SpanishCommand)(new.new)
 app.command("try", cls=SpanishCommand)(try_.try_)
 app.command(cls=SpanishCommand)(check.check)
 app.command(cls=SpanishCommand)(grade.grade)
+app.command(cls=SpanishCommand)(release.release)
 app.command(cls=SpanishCommand)(doctor.doctor)

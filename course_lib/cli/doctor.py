@@ -8,7 +8,9 @@ import platform
 import re
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -35,7 +37,12 @@ _USES = {
     "cluster": "calificar en varias máquinas",
     "dev": "las pruebas y las mediciones",
 }
+_FRONT_ENDS = {"jupyterlab": "JupyterLab", "notebook": "Jupyter Notebook"}
+_EDITORS = {"VS Code": "code"}
 _GIB = 2**30
+_LEAST_MEMORY = 1.5
+"""Los GiB libres con que los cuadernos van holgados."""
+_LITTLE_MEMORY = f"quedan menos de {_LEAST_MEMORY} GiB libres: cierra otros programas"
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,44 @@ class Finding:
 def examine() -> list[Finding]:
     """Mira el equipo; no instala ni cambia nada."""
     return [*_system(), *_packages(), *_hardware(), *_programs()]
+
+
+def examine_for_student() -> list[Finding]:
+    """Mira lo que hace falta para resolver los ejercicios, y nada de quien trabaja en el curso."""
+    remedy = 'python -m pip install "course_lib[student]"'
+    front = next((each for each in _FRONT_ENDS if _version(each)), "")
+    programs = [name for name, command in _EDITORS.items() if shutil.which(command)]
+    shown = [f"{_FRONT_ENDS[front]} {_version(front)}"] if front else []
+    kernel = _version("ipykernel")
+    torch = next(each for each in _hardware() if each.name == "Dispositivo")
+    return [
+        *_system(),
+        Finding("Entorno", sys.prefix),
+        Finding("course_lib", _version("course_lib"), required=True, remedy=remedy),
+        Finding("torch", _version("torch"), required=True, remedy=remedy),
+        replace(torch, remedy="no se pudo cargar torch: instálalo de nuevo"),
+        Finding("Cuadernos", ", ".join([*shown, *programs]), required=True, remedy=remedy),
+        Finding("Núcleo de Python", kernel, required=True, remedy=remedy),
+        Finding("Letra", _fonts(), remedy="matplotlib no encuentra ninguna letra con tildes"),
+        Finding("Memoria", _enough_memory(), remedy=_LITTLE_MEMORY),
+    ]
+
+
+def _fonts() -> str:
+    """La letra de las gráficas: una que tenga las tildes y las letras griegas del curso."""
+    try:
+        from matplotlib import font_manager, ft2font
+    except ImportError:
+        return ""
+    path = font_manager.findfont(font_manager.FontProperties())
+    known = ft2font.FT2Font(path).get_charmap()
+    return Path(path).stem if all(ord(letter) in known for letter in "áéíóúñ¿«β√") else ""
+
+
+def _enough_memory() -> str:
+    """La memoria, si alcanza; donde no se puede medir, no se da por escasa."""
+    told = _memory()
+    return "" if told and float(told.split()[0]) < _LEAST_MEMORY else told or "desconocida"
 
 
 def _system() -> list[Finding]:
@@ -161,11 +206,15 @@ def _which(name: str) -> str:
     return next((path for path in paths if path), "")
 
 
-def doctor() -> None:
+def doctor(
+    student: Annotated[
+        bool, typer.Option("--student", help="Solo lo que hace falta para los ejercicios.")
+    ] = False,
+) -> None:
     """Muestra versiones, dispositivo y memoria, y dice qué falta y cómo instalarlo."""
     console = Console()
     table = Table("", "Qué", "Valor", title="Este equipo")
-    findings = examine()
+    findings = examine_for_student() if student else examine()
     for finding in findings:
         table.add_row(_mark(finding), finding.name, Text(finding.value or finding.remedy))
     console.print(table)

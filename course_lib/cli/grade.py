@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -15,98 +17,115 @@ from rich.text import Text
 
 from course_lib.cli.terminal import print_error
 
+Submissions = Annotated[
+    Path,
+    typer.Argument(
+        metavar="ENTREGAS",
+        help="Una carpeta con cuadernos, o el ZIP «descargar todas las entregas» de Moodle.",
+    ),
+]
+Out = Annotated[
+    Path,
+    typer.Option(
+        metavar="CARPETA", help="Dónde queda todo; con la misma carpeta, se sigue donde quedó."
+    ),
+]
+Topics = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEMA",
+        help="El tema de la tarea; si son varios, repítela. Si falta, se reconoce en cada "
+        "entrega, y debe ser uno solo en toda la clase.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, help="Procesos; si falta, uno por procesador."),
+]
+Worksheet = Annotated[
+    Path | None,
+    typer.Option(metavar="CSV", help="La hoja de calificaciones descargada de Moodle."),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIRECCIÓN",
+        help="Un grupo de máquinas de Dask en marcha (tcp://…), en una red de confianza.",
+    ),
+]
+Site = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIRECCIÓN",
+        help="El sitio del curso (https://…): las páginas enlazan sus capítulos.",
+    ),
+]
+Unsafe = Annotated[
+    bool, typer.Option("--unsafe-no-sandbox", help="Ejecuta el código ajeno sin aislarlo.")
+]
+
 
 def grade(
-    submissions: Annotated[
-        Path,
-        typer.Argument(
-            metavar="ENTREGAS",
-            help="Una carpeta con cuadernos, o el ZIP «descargar todas las entregas» de Moodle.",
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="CARPETA",
-            help="Dónde queda todo; con la misma carpeta, se sigue donde quedó.",
-        ),
-    ],
-    topic: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEMA",
-            help="El tema de la tarea; si son varios, repítela. Si falta, se reconoce en cada "
-            "entrega, y debe ser uno solo en toda la clase.",
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Procesos; si falta, uno por procesador."),
-    ] = None,
-    worksheet: Annotated[
-        Path | None,
-        typer.Option(metavar="CSV", help="La hoja de calificaciones descargada de Moodle."),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIRECCIÓN",
-            help="Un grupo de máquinas de Dask en marcha (tcp://…), en una red de confianza.",
-        ),
-    ] = None,
-    site: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIRECCIÓN",
-            help="El sitio del curso (https://…): las páginas enlazan sus capítulos.",
-        ),
-    ] = None,
-    unsafe_no_sandbox: Annotated[
-        bool,
-        typer.Option("--unsafe-no-sandbox", help="Ejecuta el código ajeno sin aislarlo."),
-    ] = False,
+    submissions: Submissions,
+    out: Out,
+    topic: Topics = None,
+    workers: Workers = None,
+    worksheet: Worksheet = None,
+    cluster: Cluster = None,
+    site: Site = None,
+    unsafe_no_sandbox: Unsafe = False,
 ) -> None:
     """Califica las entregas de una clase, cada una aislada, y escribe notas e informes."""
-    from course_lib.grading.classroom.delivered import CollectionError
-    from course_lib.grading.classroom.lanes import ClassRunError, ClusterLostError
-    from course_lib.grading.classroom.publication import TopicsError
-    from course_lib.grading.classroom.worksheet import WorksheetError, read_worksheet
-    from course_lib.grading.sandbox.box import SandboxError
+    from course_lib.grading.classroom.worksheet import read_worksheet
 
     topics = list(dict.fromkeys(topic or ()))
-    try:
+    told = {"--workers": workers, "--worksheet": worksheet, "--cluster": cluster, "--site": site}
+    command = ["course", "grade", submissions, "--out", out]
+    command += [x for name, value in told.items() if value is not None for x in (name, value)]
+    command += ["--unsafe-no-sandbox"] if unsafe_no_sandbox else []
+    with _told_errors(command):
         _require_usable(topics, site)
         sheet = read_worksheet(worksheet) if worksheet is not None else None
         _require_isolated(needed=not (unsafe_no_sandbox or cluster))
         printed = {"worksheet": sheet, "site": site}
         options = {"workers": workers, "cluster": cluster, "sandboxed": not unsafe_no_sandbox}
         results = _grade_and_publish(submissions, out, topics, printed, **options)
-    except TopicsError as error:
-        told = {"--workers": workers, "--worksheet": worksheet, "--cluster": cluster}
-        command = ["course", "grade", submissions, "--out", out]
-        command += [x for k, v in {**told, "--site": site}.items() if v is not None for x in (k, v)]
-        command += ["--unsafe-no-sandbox"] if unsafe_no_sandbox else []
-        _ask_for_topics(error, command)
-        raise typer.Exit(2) from None
-    except ClusterLostError as error:
-        print_error(str(error))
-        raise typer.Exit(1) from None
-    except (ClassRunError, CollectionError, SandboxError, WorksheetError) as error:
-        print_error(str(error))
-        raise typer.Exit(2) from None
-    except OSError as error:
-        print_error(
-            f"No se pudo leer o escribir un archivo: {_reason(error)}. Lo que ya se calificó está "
-            f"guardado: resuélvelo, repite la orden y sigue donde quedó."
-        )
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        print_error(
-            "Interrumpido. Lo calificado está guardado: repite la orden y sigue donde quedó."
-        )
-        raise typer.Exit(1) from None
     if results.refused:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _told_errors(command: list) -> Iterator[None]:
+    """Dice en palabras lo que impide calificar, y sale con 1 (algo falló) o 2 (algo se pidió mal).
+
+    Argumentos:
+        command: la orden, para decir con qué cambio se repite.
+    """
+    from course_lib.grading.classroom.delivered import CollectionError
+    from course_lib.grading.classroom.lanes import ClassRunError, ClusterLostError
+    from course_lib.grading.classroom.publication import TopicsError
+    from course_lib.grading.classroom.worksheet import WorksheetError
+    from course_lib.grading.sandbox.box import SandboxError
+
+    code = 1
+    try:
+        yield
+        return
+    except TopicsError as error:
+        said, code = _which_topics(error, command), 2
+    except ClusterLostError as error:
+        said = str(error)
+    except (ClassRunError, CollectionError, SandboxError, WorksheetError) as error:
+        said, code = str(error), 2
+    except OSError as error:
+        said = (
+            f"No se pudo leer o escribir un archivo: {_reason(error)}. "
+            "Lo que ya se calificó está guardado: resuélvelo, repite la orden y sigue donde quedó."
+        )
+    except KeyboardInterrupt:
+        said = "Interrumpido. Lo calificado está guardado: repite la orden y sigue donde quedó."
+    print_error(said)
+    raise typer.Exit(code)
 
 
 def _reason(error: OSError) -> str:
@@ -124,7 +143,7 @@ def _reason(error: OSError) -> str:
     return f"{reason} ({error.filename})" if error.filename else reason
 
 
-def _ask_for_topics(error: object, command: list) -> None:
+def _which_topics(error: object, command: list) -> str:
     """Dice qué orden repetir si cuenta solo el tema más entregado, y cuál si cuentan todos."""
 
     def line(topics: list[str]) -> str:
@@ -132,7 +151,7 @@ def _ask_for_topics(error: object, command: list) -> None:
         return shlex.join(map(str, [*command, *options]))
 
     names = list(error.delivered)
-    print_error(
+    return (
         f"{error} No se escribieron notas. Lo calificado está guardado: di cuáles cuentan.\n"
         f"Si cuenta solo {names[0]}:\n  {line(names[:1])}\nSi cuentan todos:\n  {line(names)}"
     )

@@ -17,6 +17,7 @@ from course_lib.judging.compiled import compiled_topic
 from course_lib.judging.exercise import NAME_PATTERN, Exercise
 from course_lib.judging.judge import (
     judge,
+    needs_gradients,
     pairs_like,
     pending,
     shows_its_mistakes,
@@ -111,8 +112,8 @@ def first_verdict(exercise: Exercise, student: Any, *, seed: int) -> Verdict:
     with torch.inference_mode(False), torch.enable_grad():  # quien llama puede estar en no_grad
         cases = draw_cases(exercise, seed)
         outcomes = run_cases(exercise, student, cases)
-        needs_gradients = exercise.gradient and all(o.failure is None for o in outcomes)
-        gradients = run_gradients(exercise, student, cases) if needs_gradients else None
+        needed = needs_gradients(exercise, cases, outcomes)
+        gradients = run_gradients(exercise, student, cases) if needed else None
         return judge(exercise, cases, outcomes, gradients)
 
 

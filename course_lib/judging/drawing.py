@@ -26,6 +26,16 @@ def uniform(
     return low + (high - low) * torch.rand(*shape, generator=rng, dtype=dtype)
 
 
+def matrix(rng: torch.Generator, d_in: int, d_out: int) -> Tensor:
+    """Sortea unos parámetros que no encogen lo que multiplican, para usarlos como `X @ W`."""
+    return 1.5 / d_in**0.5 * normal(rng, d_in, d_out)
+
+
+def projections(rng: torch.Generator, d_in: int, d_k: int, d_v: int) -> tuple[Tensor, ...]:
+    """Sortea `W_q`, `W_k` y `W_v`."""
+    return tuple(1.5 * normal(rng, d_in, d) for d in (d_k, d_k, d_v))
+
+
 def integers(rng: torch.Generator, low: int, high: int, *shape: int) -> Tensor:
     """Sortea enteros desde `low` hasta `high - 1`."""
     return torch.randint(low, high, shape, generator=rng)
@@ -68,11 +78,19 @@ def words(rng: torch.Generator, count: int, length: int = 5) -> list[str]:
     return [word(rng, length) for _ in range(count)]
 
 
+def numbered(rng: torch.Generator, letters: str = "abcdef") -> dict[str, int]:
+    """Da un byte a cada letra, al azar pero en el orden de las letras."""
+    numbers = permutation(rng, 256)[: len(letters)].sort().values.tolist()
+    return dict(zip(letters, numbers, strict=True))
+
+
 VOCABULARY = {
     each.__name__: each
     for each in (
         normal,
         uniform,
+        matrix,
+        projections,
         integers,
         integer,
         permutation,
@@ -81,6 +99,7 @@ VOCABULARY = {
         mask,
         word,
         words,
+        numbered,
     )
 }
 """Lo que el bloque de casos puede usar sin importarlo, además de `math`, `torch` y `F`."""

@@ -58,6 +58,16 @@ def judge(
     return replace(verdict, points=points, earned=labels)
 
 
+def needs_gradients(exercise: Exercise, cases: list[tuple], outcomes: list[Outcome]) -> bool:
+    """Dice si el veredicto depende del gradiente: los valores están bien, o una parte lo mira."""
+    if not exercise.gradient or any(outcome.failure is not None for outcome in outcomes):
+        return False
+    if any(part.property == "gradient" for part in exercise.partial):
+        return True
+    expected = _reference_outcomes(exercise, cases, run_cases)
+    return _first_fault(exercise, cases, outcomes, expected) is None
+
+
 def _judge_whole(
     exercise: Exercise,
     cases: list[tuple],

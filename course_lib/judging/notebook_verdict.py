@@ -6,6 +6,7 @@ Nada de esto existe al calificar: allí las entradas son secretas.
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
@@ -25,7 +26,6 @@ from course_lib.judging.running import draw_cases, run_cases
 from course_lib.judging.session import TooLongError, limited
 from course_lib.judging.verdict import Verdict
 
-_BOOK = "../book/"
 _CONTEXT_SECONDS = 3.0
 """Cuánto se espera a que la respuesta repita el caso en que falla."""
 
@@ -163,20 +163,34 @@ def _steps(exercise: Exercise, verdict: Verdict, case: Case | None, times: int) 
 
 
 def section_link(exercise: Exercise) -> str:
-    """La sección que explica un ejercicio, con su enlace si el libro está aquí."""
+    """La sección que explica un ejercicio, con su enlace a donde esté el libro."""
     section = exercise.section
-    folder = _book_folder()
-    if not folder:
-        return f"*{section.title}*"
-    return f"[{section.title}]({folder}{section.page}.md#{section.label})"
+    page = _page(section.page)
+    return f"[{section.title}]({page}#{section.label})" if page else f"*{section.title}*"
 
 
-def _book_folder() -> str:
-    """Dónde está el libro visto desde el cuaderno; vacío si no está."""
-    if PREPARED in os.environ:  # los cuadernos del curso están en `exercises` y `solutions`
-        return _BOOK
-    here = Path(_BOOK)
-    return _BOOK if (here / "attention.md").is_file() else ""
+_BOOKS = ("../libro/book", "../_build/html/book")
+"""Dónde puede estar el libro, visto desde un cuaderno: en la carpeta de un aula o en un clon."""
+
+
+def _page(name: str) -> str:
+    """La página de un capítulo: la que hay al lado, o la publicada; vacía si no se sabe."""
+    if PREPARED in os.environ:  # el sitio lleva este enlace a su página
+        return f"../book/{name}.md"
+    for folder in _BOOKS:
+        if Path(folder, f"{name}.html").is_file():
+            return f"{folder}/{name}.html"
+    site = _published()
+    return f"{site}book/{name}.html" if site else ""
+
+
+def _published() -> str:
+    """La dirección del sitio, que la biblioteca publicada lleva entre sus datos."""
+    try:
+        urls = importlib.metadata.metadata("course_lib").get_all("Project-URL") or []
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    return next((url.partition(", ")[2] for url in urls if url.startswith("libro, ")), "")
 
 
 def _leave_at_hand(verdict: NotebookVerdict) -> None:

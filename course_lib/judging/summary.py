@@ -84,12 +84,23 @@ class Summary:
             f"{display.score(self.points, self.max_points)}"
         )
 
+    def _line(self) -> str:
+        """La línea que se pega en la página «Tu progreso»; vacía si no hay nada hecho."""
+        done = [each.name for each, state, _ in self._states() if state == "correct"]
+        names = ", ".join(name.partition(".")[2] for name in done)
+        return f"{done[0].partition('.')[0]}: {names}" if done else ""
+
+    def _for_progress(self) -> list[str]:
+        line = self._line()
+        return [f"Para la página *Tu progreso*: `{line}`"] if line else []
+
     def __repr__(self) -> str:
         lines = [f"{self.place.title}: {self._total()}"]
         for exercise, state, points in self._states():
             said = f"{display.WORDS[state]}, {points} de {exercise.points}"
             lines.append(f"   {display.MARKS[state]} {display.unmarked(exercise.title)}: {said}")
-        return "\n".join([*lines, f"   {display.unmarked(self._next())}"])
+        ends = [self._next(), *self._for_progress()]
+        return "\n".join([*lines, *(f"   {display.unmarked(said)}" for said in ends)])
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict:
         return {
@@ -105,7 +116,8 @@ class Summary:
             f"{points} de {exercise.points}"
             for exercise, state, points in self._states()
         ]
-        return "\n".join([f"**{self.place.title}**: {self._total()}", "", *rows, "", self._next()])
+        ends = [text for said in (self._next(), *self._for_progress()) for text in ("", said)]
+        return "\n".join([f"**{self.place.title}**: {self._total()}", "", *rows, *ends])
 
     def html(self) -> str:
         """Una tabla, para un cuaderno y para el sitio."""
@@ -123,9 +135,11 @@ class Summary:
             for exercise, state, points in self._states()
         )
         title = f"<strong>{html.escape(self.place.title)}</strong>: {html.escape(self._total())}"
+        said = [self._next(), *self._for_progress()]
+        ends = "".join(f"<div>{display.inline_html(text)}</div>" for text in said)
         table = "border-collapse:collapse;margin:6px 0;color:inherit;background:transparent"
         return (
             f'<div lang="es" class="course-summary" style="margin:6px 0;line-height:1.5">'
             f'<div>{title}</div><table style="{table}"><thead><tr>{head}</tr></thead>'
-            f"<tbody>{rows}</tbody></table><div>{display.inline_html(self._next())}</div></div>"
+            f"<tbody>{rows}</tbody></table>{ends}</div>"
         )

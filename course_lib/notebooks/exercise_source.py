@@ -8,9 +8,9 @@
 
     # El arg max suave
 
-    Enunciado, pistas (`<details>`) y celdas (```{code-cell}```), como en un capítulo. Una de ellas
-    tiene la solución, entre `### BEGIN SOLUTION` y `### END SOLUTION`; la que la comprueba se hace
-    sola, justo después.
+    Enunciado, pistas (`<details>`) y celdas (```{code-cell}```), como en un capítulo; dentro de una
+    pista sobran las líneas en blanco. Una celda tiene la solución, entre `### BEGIN SOLUTION` y
+    `### END SOLUTION`; la que la comprueba se hace sola, justo después.
 
     ## Casos
 
@@ -53,6 +53,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib._extras import extra
+from course_lib.notebooks.fingerprint import parse, parse_cell
 from course_lib.notebooks.source import SOLUTION_ONLY, replace_solutions
 
 with extra("author"):
@@ -253,9 +254,17 @@ def _prose(lines: list[str], start: int, end: int) -> list[Cell]:
         block = "\n".join(lines[begin:stop])
         if block.strip():
             blank = len(block) - len(block.lstrip("\n"))
-            cells.append(Cell("markdown", block.strip("\n").rstrip(), begin + blank + 1))
+            text = _spaced(block.strip("\n").rstrip())
+            cells.append(Cell("markdown", text, begin + blank + 1))
         begin = stop + 1
     return cells
+
+
+def _spaced(text: str) -> str:
+    """Pone la línea en blanco con que Markdown lee lo que hay dentro de un `<details>`."""
+    text = re.sub(r"^(<details>.*</summary>)\n(?!\n)", r"\1\n\n", text, flags=re.M)
+    text = re.sub(r"(?<!\n)\n(</details>)$", r"\n\n\1", text, flags=re.M)
+    return re.sub(r"^(</details>)\n(?!\n)", r"\1\n\n", text, flags=re.M)
 
 
 def _cell_options(content: str) -> tuple[tuple[str, ...], str, int]:
@@ -340,7 +349,7 @@ class _Reader:
         marks = [each for each in found if self._is_section(*each[:2])]
         ends = [each[1] for each in marks[1:]] + [len(self.lines)]
         sections = {"": (title[1], marks[0][1] if marks else len(self.lines))}
-        for (name, _, start), end in zip(marks, ends, strict=True):
+        for (name, _, start), end in zip(marks, ends, strict=False):
             if name in sections:
                 self.made.fault(start, f"hay dos secciones «## {name}».")
             sections[name] = (start, end)
@@ -396,12 +405,10 @@ class _Reader:
             made.fault(cell.line, f"la celda de la solución no define «{made.answer or 'nada'}».")
 
     def _require_python(self, code: str, line: int) -> bool:
-        from course_lib.notebooks.fingerprint import parse_cell
-
         if parse_cell(code) is not None:
             return True
         try:
-            ast.parse(code)
+            parse(code)
         except (SyntaxError, ValueError) as error:
             number = (getattr(error, "lineno", 1) or 1) - 1
             text = code.split("\n")[min(number, code.count("\n"))].strip()
@@ -424,7 +431,7 @@ class _Reader:
         code, line = blocks[0]
         if not self._require_python(code, line):
             return
-        names = bound_names(ast.parse(code))
+        names = bound_names(parse(code))
         if "cases" not in names:
             self.made.fault(line, "el bloque de casos no define `cases(rng)`.")
         for part in self.made.options.get("partes", []):
@@ -603,7 +610,7 @@ def bound_names(tree: ast.Module) -> list[str]:
 
 def _parsed(code: str) -> ast.Module | None:
     try:
-        return ast.parse(code)
+        return parse(code)
     except (SyntaxError, ValueError):
         return None
 

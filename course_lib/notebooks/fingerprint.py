@@ -15,6 +15,7 @@ import hashlib
 import io
 import platform
 import re
+import threading
 import tokenize
 from collections.abc import Iterable
 from importlib import metadata
@@ -99,6 +100,19 @@ _TIMED = re.compile(
 )
 
 
+_PARSING = threading.Lock()
+
+
+def parse(code: str) -> ast.Module:
+    """Analiza un código de Python, un hilo cada vez: con varios, Python 3.11 se detiene.
+
+    Errores:
+        SyntaxError, ValueError: no es Python válido.
+    """
+    with _PARSING:
+        return ast.parse(code)
+
+
 def parse_cell(source: str) -> ast.Module | None:
     """Analiza una celda, sin las líneas de IPython (`%`, `!`); None si no es Python válido.
 
@@ -109,7 +123,7 @@ def parse_cell(source: str) -> ast.Module | None:
     kept = ("" if re.match(r"\s*[%!]", line) else line for line in lines)
     for text in (source, "\n".join(kept)):
         with contextlib.suppress(SyntaxError, ValueError):  # el segundo, si hay un carácter nulo
-            return ast.parse(text)
+            return parse(text)
     return None
 
 
@@ -210,19 +224,20 @@ def _package_folder() -> Path:
 
 
 def code_of(path: Path) -> str:
-    """Da el texto de un módulo sin comentarios ni docstrings, que no cambian lo que hace.
-
-    Se quitan líneas del texto, y no se vuelve a escribir el árbol: así es igual en todo Python.
-    """
+    """Da el texto de un módulo sin comentarios ni docstrings, que no cambian lo que hace."""
     text = _file_text(path)
-    if path.suffix != ".py":
-        return text
+    return _without_comments(text) if path.suffix == ".py" else text
+
+
+@functools.lru_cache(maxsize=512)
+def _without_comments(text: str) -> str:
+    """Quita líneas del texto, y no vuelve a escribir el árbol: así es igual en todo Python."""
     lines: list[str | None] = list(text.split("\n"))
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             line, column = token.start
             lines[line - 1] = lines[line - 1][:column].rstrip() or None
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parse(text)):
         if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
             lines[node.lineno - 1 : node.end_lineno] = [None] * (node.end_lineno - node.lineno + 1)
     return "\n".join(line for line in lines if line is not None)

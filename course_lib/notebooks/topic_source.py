@@ -51,7 +51,7 @@ from course_lib.notebooks.exercise_source import (
     parse_markdown,
     read_cells,
 )
-from course_lib.notebooks.fingerprint import is_check, parse_cell
+from course_lib.notebooks.fingerprint import is_check, parse, parse_cell
 from course_lib.notebooks.source import SOLUTION_ONLY, NotebookError
 
 with extra("author"):
@@ -482,7 +482,7 @@ def _require_new(code: str, seen: dict[str | None, int], mistake: Mistake) -> No
 
 
 def _tree(code: str) -> str:
-    return ast.dump(ast.parse(code))
+    return ast.dump(parse(code))
 
 
 # El código que una solución usa sin definirlo

@@ -115,8 +115,7 @@ class Trial:
         for change in changes:
             with contextlib.suppress(Exception), _deadline(), _quiet():
                 student = self._student(mutant(cell.text, change))
-                seeds = [first_verdict(self.exercise, student, seed=s) for s in _MUTANT_SEEDS]
-                if all(verdict.status == "correct" for verdict in seeds):
+                if all(_passes(self.exercise, student, seed) for seed in _MUTANT_SEEDS):
                     alive.append(change)
         self.add("mutantes", str(len(changes)), f"{len(changes) - len(alive)} se notan", not alive)
         for change in alive:
@@ -138,10 +137,10 @@ class Trial:
             names.setdefault(id(function), []).append(name)
             functions[id(function)] = function
         for key, function in functions.items():
-            passes = False
+            is_right = False
             with contextlib.suppress(Exception), _deadline(), _quiet():
-                passes = first_verdict(self.exercise, function, seed=0).status == "correct"
-            if passes:
+                is_right = _passes(self.exercise, function, 0)
+            if is_right:
                 declared = [name for name in names[key] if name in self.exercise.answers]
                 told = "pasa; al calificar no está" if declared else "pasa tal cual: ¿`prohibido`?"
                 self.add("atajo", (declared or names[key])[0], told, bool(declared))
@@ -186,6 +185,16 @@ def read_trial(topic: str, name: str, root: Path) -> Trial:
     pairs = zip(source.exercises, stored, strict=True)
     made, each = next((m, s) for m, s in pairs if m.name == name)
     return Trial(make_exercise(each), made, Answer(each))
+
+
+def _passes(exercise: Exercise, student: Any, seed: int) -> bool:
+    """Si una respuesta es correcta; la que no, casi siempre se ve en el primer caso."""
+    first = draw_cases(exercise, seed)[:1]
+    (got,), (right,) = (run_cases(exercise, x, first) for x in (student, exercise.reference))
+    compare = Comparison(exercise.tolerance, lenient_text=exercise.is_question)
+    if got.failure is not None or any(compare.faults(got.value, right.value)):
+        return False
+    return first_verdict(exercise, student, seed=seed).status == "correct"
 
 
 def _told(verdict: Verdict, name: str) -> str:

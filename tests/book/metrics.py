@@ -29,7 +29,8 @@ LOOK = """() => {
   const all = s => [...article.querySelectorAll(s)].filter(seen);
   const top = e => e.getBoundingClientRect().top + scrollY;
   const pre = all('.highlight pre');
-  const pictures = all('svg, img, canvas').filter(e => e.getBoundingClientRect().width > 200);
+  const pictures = all('svg, img, canvas, .laboratory')
+    .filter(e => e.getBoundingClientRect().width > 200);
   const wide = e => e.scrollWidth > e.clientWidth + 1;
   return {
     first: pictures.length ? Math.round(Math.min(...pictures.map(top))) : null,
@@ -44,9 +45,11 @@ LOOK = """() => {
 
 
 def chapters() -> list[str]:
-    """Los capítulos que enseñan un tema, en orden: los cuadernos de las tres primeras partes."""
+    """Los capítulos que enseñan un tema, en orden: las tres partes desde la de «Atención»."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
-    files = [c["file"] for part in toc["parts"][:3] for c in part["chapters"]]
+    parts = [[c["file"] for c in part["chapters"]] for part in toc["parts"]]
+    first = next(n for n, files in enumerate(parts) if "book/attention" in files)
+    files = [file for files in parts[first : first + 3] for file in files]
     return [Path(f).name for f in files if f != "book/notation"]
 
 

@@ -1,6 +1,7 @@
 """Los diagramas de decodificación dicen lo que calcula la biblioteca, con la tabla del capítulo."""
 
 import ast
+import itertools
 import re
 from pathlib import Path
 
@@ -16,7 +17,8 @@ WORDS = [*drawn.NEXT, "zanahoria", "manzanas", "fin"]
 
 def of_chapter(name):
     """El valor de una variable escrita en una celda del capítulo."""
-    code = re.findall(r"```\{code-cell\} ipython3\n(.*?)```", CHAPTER.read_text("utf-8"), re.S)
+    cells = re.findall(r"```\{code-cell\} ipython3\n(.*?)```", CHAPTER.read_text("utf-8"), re.S)
+    code = [re.sub(r"\A(:[^\n]*\n|---\n.*?^---\n)", "", cell, flags=re.S | re.M) for cell in cells]
     for node in ast.walk(ast.parse("\n".join(code))):
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name:
             return node.value
@@ -74,3 +76,12 @@ def test_the_roulette_shares_are_those_of_the_library():
         gathered = sampling_distribution(p.log(), **options).cumsum(0)
         word = list(drawn.SAUCE)[int((gathered <= drawn.DRAWN).sum())]
         assert f"{title}: sale «{word}»" in svg
+
+
+def test_the_three_paths_have_the_probabilities_of_their_sentences():
+    svg = drawn.decoding_three_paths().svg()
+    log_p = table()
+    for path in (("corta", "la", "cebolla"), ("pela", "las", "papas"), ("sirve",)):
+        ids = [WORDS.index(word) for word in ("inicio", *path, "fin")]
+        total = sum(float(log_p[a, b]) for a, b in itertools.pairwise(ids))
+        assert f"= {torch.tensor(total).exp():.3f}<" in svg

@@ -258,6 +258,29 @@ def test_the_laboratory_computes_what_the_library_does(chromium):
     page.close()
 
 
+@pytest.mark.browser
+def test_the_soft_store_laboratory_computes_what_the_library_does(chromium):
+    script = (ROOT / "book" / "_static" / "labs" / "dictionary_soft_store.js").read_text("utf-8")
+    page = chromium.new_page()
+    drawing = (FIGURES / "dictionary_soft_store.svg").read_text("utf-8")
+    place = f'<div data-laboratory="dictionary_soft_store">{drawing}</div>'
+    page.set_content(f"{place}<script>{script}</script>")
+    slider, box = page.get_by_role("slider"), page.get_by_label("Busca")
+    assert box.input_value() == "lasaña" and slider.input_value() == "3"
+    for typed, beta in (("lasaña", 3.0), ("Flan", 7.5), ("  pollo  frito ", 12.0), ("", 5.0)):
+        box.fill(typed)
+        slider.fill(str(beta))
+        query = " ".join(typed.lower().split())
+        expected, mixture = store_answer(query, beta)
+        shown = re.findall(r"\b\d\.\d\d\b", page.locator("svg").get_attribute("aria-label"))
+        assert torch.allclose(torch.tensor([*map(float, shown)]).double(), expected, atol=0.0051)
+        assert [t for t in page.locator("svg text").all_text_contents() if "." in t] == shown
+        exact = f"{STORE[query]} minutos" if query in STORE else "no está"
+        told = page.get_by_role("status").inner_text()
+        assert told == f"Diccionario: {exact}. Almacén suave: {mixture:.0f} minutos."
+    page.close()
+
+
 def test_hard_soft_numbers():
     inputs = torch.tensor([[0.2, 0.8], [1.4, 0.6], [0.9, -0.2], [-0.4, 0.5]], dtype=torch.float64)
     scores = inputs @ torch.tensor([1.5, 1.0], dtype=torch.float64)
@@ -275,10 +298,34 @@ def test_linear_combination_numbers():
     assert_shows("linear_combination", products, 1)
 
 
+STORE = {"lasaña de verduras": 60, "lasaña de pollo": 50, "milanesa": 30, "flan": 40}
+
+
+def store_answer(query: str, beta: float) -> tuple[torch.Tensor, float]:
+    """Los pesos y la mezcla del almacén suave, con los trozos de tres letras de otro modo."""
+
+    def pieces(text: str) -> dict[str, int]:
+        padded = f" {text} "
+        triples = ["".join(three) for three in zip(padded, padded[1:], padded[2:], strict=False)]
+        return {triple: triples.count(triple) for triple in triples}
+
+    asked = pieces(query)
+    cosines = []
+    for key in map(pieces, STORE):
+        dot = sum(count * key.get(triple, 0) for triple, count in asked.items())
+        lengths = [sum(n * n for n in counts.values()) for counts in (asked, key)]
+        cosines.append(dot / (lengths[0] * lengths[1]) ** 0.5 if dot else 0.0)
+    weights = soft_argmax(torch.tensor(cosines, dtype=torch.float64), beta=beta)
+    return weights, float(weights @ torch.tensor([*STORE.values()], dtype=torch.float64))
+
+
 def test_soft_store_numbers():
-    """«lasaña» comparte seis de seis grupos de tres letras consigo y seis con la de verduras."""
-    cosines = torch.tensor([1.0, 6 / (6 * 18) ** 0.5, 0.0, 0.0], dtype=torch.float64)
-    assert_shows("dictionary_soft_store", soft_argmax(cosines, beta=3.0), 2)
+    """«lasaña» tiene seis grupos de tres letras, y los comparte solo con las dos lasañas."""
+    cosines = torch.tensor([6 / (6 * 18) ** 0.5, 6 / (6 * 15) ** 0.5, 0.0, 0.0])
+    weights, mixture = store_answer("lasaña", 3.0)
+    assert torch.allclose(soft_argmax(cosines.double(), beta=3.0), weights)
+    assert_shows("dictionary_soft_store", weights, 2)
+    assert f"= {mixture:.0f}" in " ".join(texts_of("dictionary_soft_store"))
 
 
 def test_one_query_is_a_row_of_all_queries():

@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from book._figures import tokenization as figures
 from course_lib.tokenization import ByteBPE
@@ -43,3 +44,42 @@ def test_the_table_gives_its_own_rows():
     decimals = [text for text in numbers if "." in text and text.lstrip("-")[0].isdigit()]
     assert decimals[-len(rows) :] == rows
     assert np.linalg.norm(figures.TABLE[3]) == 1.5  # la longitud que cita el capítulo
+
+
+@pytest.mark.browser
+def test_the_laboratory_merges_what_the_library_does(chromium):
+    script = (FIGURES.parent / "_static" / "labs" / "merges.js").read_text("utf-8")
+    drawing = (FIGURES / "merges.svg").read_text("utf-8")
+    page = chromium.new_page()
+    page.set_content(f'<div data-laboratory="merges">{drawing}</div><script>{script}</script>')
+    box, slider = page.get_by_role("textbox"), page.get_by_role("slider")
+    assert box.input_value() == figures.LABORATORY
+    texts = (
+        "aaaaaa aaa baa",
+        "¡piña, piña! 🥕🥕 人参人参",
+        "I don't,  you don't.\n\n¿Tú? 12 12",
+        "a",
+    )
+    for text in (figures.LABORATORY, *texts):
+        box.fill(text)
+        whole = ByteBPE.train([text], 5000, special_tokens=(), min_frequency=2)
+        count = len(whole.merges)
+        assert int(slider.get_attribute("max")) == count
+        for steps in {0, count // 2, count}:
+            slider.fill(str(steps))
+            ids = page.locator("[data-id]").evaluate_all("all => all.map(e => +e.dataset.id)")
+            assert ids == ByteBPE(whole.merges[:steps], special_tokens=()).encode(text), text
+    slider.focus()
+    page.keyboard.press("Home")
+    assert page.get_by_role("status").inner_text().startswith("Sin fusiones, un token por byte: 1.")
+    page.close()
+
+
+def test_the_sentence_drawn_is_split_by_the_library():
+    shown = texts_of("merges")
+    for count in figures.SHOWN_STEPS:
+        bpe = ByteBPE.train([figures.LABORATORY], 256 + count, special_tokens=())
+        ids = bpe.encode(figures.SHOWN)
+        title = shown.index(f"con {count} fusiones: {len(ids)} tokens")
+        drawn = [bpe.token_bytes(i).decode().replace(" ", "␣") for i in ids]
+        assert shown[title + 1 : title + 1 + len(ids)] == drawn

@@ -48,3 +48,34 @@ def test_each_column_takes_one_step_more_than_it_has_to_look_back():
     assert f"se calculan {sum(drawing.UPDATES)} casillas de {4 * len(pairs)}" in text
     numbers = [int("".join(str(pair[i]) for pair in reversed(pairs))) for i in (0, 1)]
     assert f"{numbers[0]} + {numbers[1]} por columnas" in text
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "p", [drawing.HALTING, (0.99, 0.5, 0.5), (0.05, 0.05, 0.05), (0.6, 0.39, 0.2), (0.3, 0.3, 1.0)]
+)
+def test_the_laboratory_stops_where_the_library_does(chromium, p):
+    script = (ROOT / "book" / "_static" / "labs" / "act_accumulation.js").read_text("utf-8")
+    figure = (ROOT / "book" / "_figures" / "act_accumulation.svg").read_text("utf-8")
+    page = chromium.new_page()
+    place = f'<div data-laboratory="act_accumulation">{figure}</div>'
+    page.set_content(f"{place}<script>{script}</script>")
+    for value, slider in zip(p, page.get_by_role("slider").all(), strict=True):
+        slider.fill(str(value))
+    said = page.get_by_role("status").inner_text()
+    page.close()
+
+    act = AdaptiveComputation(1, max_steps=len(p)).double()
+    with torch.no_grad():
+        act.halting.weight.fill_(1.0)
+        act.halting.bias.zero_()
+    d = act.start(torch.zeros(1, 1, 1, dtype=torch.float64))
+    for n, value in enumerate(torch.tensor(p, dtype=torch.float64), 1):
+        u = value.clamp(max=1 - 1e-9).logit().expand(1, 1, 1)
+        d = act(d, u, torch.full_like(d.states, n))
+    found = d.output()
+    steps, rest = found.n_updates.item(), found.remainders.item()
+    assert said == (
+        f"N = {steps}, resto R = {rest:.2f}, costo N + R = {steps + rest:.2f}. "
+        f"Con estados 1, 2 y 3, la salida es {found.states.item():.2f}."
+    )

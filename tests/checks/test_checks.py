@@ -96,14 +96,6 @@ def test_two_misconceptions_at_once_are_never_taken_for_another(exercise):
 
 
 @every_exercise
-def test_the_factories_of_misconceptions_are_right_without_options(exercise):
-    made = [getattr(m.implementation, "made_by", None) for m in exercise.misconceptions]
-    for factory in {factory for factory, _ in filter(None, made)}:
-        for seed in SEEDS[:3]:
-            assert check_exercise(exercise, factory(), seed=seed).status == "correct", factory
-
-
-@every_exercise
 def test_a_hint_that_may_come_with_another_speaks_only_of_its_mistake(exercise):
     paired = {m.name: m.hint for *pair, _ in exercise.pairs for m in pair}
     praise = re.compile(r"\b(es|son|está|están|sale|salen) (correct|bien)", re.IGNORECASE)

@@ -182,6 +182,22 @@ def test_a_fragment_that_is_twice_is_refused(draft):
     assert any("«* x» está 2 veces" in fault for fault in faults_of(draft.parents[2]))
 
 
+def test_without_a_single_section_nothing_stops(draft):
+    text = draft.read_text("utf-8")
+    draft.write_text(text[: text.index("## Casos")], "utf-8")
+    assert any("no hay ningún error frecuente" in fault for fault in faults_of(draft.parents[2]))
+
+
+def test_the_blank_lines_inside_a_hint_are_not_needed(draft):
+    text = draft.read_text("utf-8")
+    tight = text.replace("</summary>\n\n", "</summary>\n").replace("\n\n</details>", "\n</details>")
+    assert tight != text
+    before = [cell.source for cell in TopicSource.read("demo", draft.parents[2]).notebook.cells]
+    draft.write_text(tight, "utf-8")
+    after = [cell.source for cell in TopicSource.read("demo", draft.parents[2]).notebook.cells]
+    assert after == before
+
+
 def test_all_the_faults_are_told_at_once(draft):
     edit(draft, HEAD, "puntos: 0\nzzz: 1\n")
     edit(draft, "def cases(rng):", "def cases(rng)")

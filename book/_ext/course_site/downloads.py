@@ -1,13 +1,15 @@
 """Descargas de cada página y, si el libro está en un repositorio, el botón de Colab.
 
 Los cuadernos quedan en `notebooks/` dentro del sitio, con sus resultados guardados y el texto
-pasado a lo que entiende cualquier Jupyter. El sitio publicado los lleva, y por eso Colab puede
-abrirlos desde su rama.
+pasado a lo que entiende cualquier Jupyter; a su lado, la biblioteca y `curso.zip`. El sitio
+publicado los lleva, y por eso Colab puede abrirlos desde su rama e instalar esa biblioteca.
 """
 
 import re
+import shutil
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 import nbformat
@@ -15,6 +17,8 @@ from jupyter_cache import get_cache
 from markdown_it.renderer import RendererHTML
 from myst_parser.parsers.mdit import create_md_parser
 from sphinx.application import Sphinx
+
+from course_lib.notebooks import release
 
 from .answers import BuiltBook
 from .contents import stop
@@ -24,22 +28,18 @@ from .portable import to_jupyter
 FOLDER = "notebooks"
 COLAB = "https://colab.research.google.com"
 INSTALL = """\
-# Instala la biblioteca del curso donde no está, por ejemplo en Colab.
+# Solo hace algo donde falta la biblioteca del curso, por ejemplo en Colab: la instala, con lo que
+# Colab no trae, y no cambia nada suyo. En tu computadora, sigue antes {start}
 from importlib.util import find_spec
 
 if find_spec("course_lib") is None:
-    %pip install -q git+{}"""
+    {install}"""
 NOTE = """\
-> **Antes de ejecutar.** Este cuaderno usa `course_lib`, la biblioteca del curso. Si al importarla
-> aparece `ModuleNotFoundError`, instálala desde la carpeta del curso y reinicia el núcleo:
->
-> ```
-> pip install torch --index-url https://download.pytorch.org/whl/cpu
-> pip install -e .
-> ```
->
-> La primera línea es para Linux sin GPU de NVIDIA: sin ella, pip baja varios gigabytes. En otro
-> caso, sáltala."""
+> **Antes de ejecutar.** Este cuaderno usa `course_lib`, la biblioteca del curso. Si no la tienes:
+> en la página «Empieza aquí» del sitio, baja `curso.zip`, descomprímelo y ejecuta en su carpeta
+> `python start.py`, que la instala con JupyterLab y lo abre. Después, guarda ahí este cuaderno."""
+COURSE = "curso"
+START = "book/start"
 GITHUB = re.compile(r"https://github\.com/([^/]+)/([^/]+?)(?:\.git)?/?")
 
 
@@ -130,10 +130,8 @@ def notebook_text(app: Sphinx, pagename: str) -> str:
 
 def site_address(config) -> str | None:
     """Dónde está publicado el sitio: `html.baseurl` o la página de su repositorio en GitHub."""
-    repository = GITHUB.fullmatch(config.html_theme_options.get("repository_url", ""))
-    pages = repository and f"https://{repository[1].lower()}.github.io/{repository[2]}"
-    address = config.html_baseurl or pages
-    return address and address.rstrip("/") + "/"
+    repository = config.html_theme_options.get("repository_url", "")
+    return release.site_address(repository, config.html_baseurl) or None
 
 
 def publish_notebooks(app: Sphinx, exception: Exception | None) -> None:
@@ -153,7 +151,30 @@ def publish_notebooks(app: Sphinx, exception: Exception | None) -> None:
                 target.write_text(content, encoding="utf-8")
 
 
-def for_download(app: Sphinx, pagename: str) -> str:
+def publish_course(app: Sphinx, exception: Exception | None) -> None:
+    """Deja junto a los cuadernos la biblioteca y `curso.zip`, con todo lo que hace falta."""
+    root = Path(app.srcdir)
+    if exception is not None or app.builder.format != "html" or not (root / "start.py").is_file():
+        return
+    folder = Path(app.outdir) / FOLDER
+    wheel = folder / release.WHEEL
+    sources = [*(root / "course_lib").rglob("*.*"), root / "pyproject.toml", root / "_config.yml"]
+    if not wheel.is_file() or max(p.stat().st_mtime for p in sources) > wheel.stat().st_mtime:
+        release.build_wheel(root, folder, site=site_address(app.config) or "")
+    pages = [name for name in app.config.external_site_map if name.startswith("exercises/")]
+    notebooks = {Path(name).name: for_download(app, name, prepares=False) for name in pages}
+    with TemporaryDirectory() as temporary:
+        release.write_folder(Path(temporary, COURSE), notebooks, root, wheel)
+        shutil.make_archive(str(folder / COURSE), "zip", temporary, COURSE)
+
+
+def name_the_wheel(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Pone en «Empieza aquí» el nombre del archivo de la biblioteca, que lleva su versión."""
+    if docname == START:
+        source[0] = source[0].replace("BIBLIOTECA.whl", release.WHEEL)
+
+
+def for_download(app: Sphinx, pagename: str, *, prepares: bool = True) -> str:
     """El cuaderno como se descarga: sin MyST y con una primera celda para quien no tiene nada."""
     notebook = nbformat.reads(notebook_text(app, pagename), as_version=4)
     book = BuiltBook(app, pagename, site_address(app.config), f"{FOLDER}/figures")
@@ -161,15 +182,17 @@ def for_download(app: Sphinx, pagename: str) -> str:
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = to_jupyter(cell.source, book, parser)
-    if any("course_lib" in cell.source for cell in notebook.cells if cell.cell_type == "code"):
-        notebook.cells.insert(0, _preparation(app.config.html_theme_options, notebook))
+    if prepares and any("course_lib" in c.source for c in notebook.cells if c.cell_type == "code"):
+        notebook.cells.insert(0, _preparation(app, notebook))
     return nbformat.writes(notebook) + "\n"
 
 
-def _preparation(theme: dict, notebook) -> nbformat.NotebookNode:
+def _preparation(app: Sphinx, notebook) -> nbformat.NotebookNode:
     """La celda que consigue la biblioteca del curso, o que dice cómo conseguirla."""
-    if repository := theme.get("repository_url", ""):
-        cell = nbformat.v4.new_code_cell(INSTALL.format(repository), id="course-setup")
+    if site := site_address(app.config):
+        install = release.colab_install(Path(app.srcdir), site)
+        code = INSTALL.format(start=f"{site}{START}.html", install=install)
+        cell = nbformat.v4.new_code_cell(code, id="course-setup")
     else:
         cell = nbformat.v4.new_markdown_cell(NOTE, id="course-setup")
     if notebook.nbformat_minor < 5:
@@ -181,4 +204,6 @@ def setup(app: Sphinx) -> None:
     app.add_config_value("course_published_branch", "gh-pages", "html")
     # Después de que el tema prepara sus botones (501).
     app.connect("html-page-context", add_buttons, priority=502)
+    app.connect("source-read", name_the_wheel)
     app.connect("build-finished", publish_notebooks)
+    app.connect("build-finished", publish_course)

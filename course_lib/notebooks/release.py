@@ -1,0 +1,220 @@
+"""Lo que se entrega a quien estudia: la biblioteca en un archivo, y la carpeta con sus cuadernos.
+
+La carpeta se basta: los cuadernos, la biblioteca, las versiones y `start.py`, que lo prepara todo.
+La del sitio es `curso.zip`; la de un aula sin red lleva además lo que se instala, en `wheelhouse/`,
+y, si se pide, el libro, en `libro/`. Ninguna lleva soluciones.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from course_lib import __version__
+from course_lib._extras import extra
+
+with extra("author"):
+    import nbformat
+    import setuptools  # noqa: F401  Lo usa otro proceso, que no sabría decir qué falta.
+
+WHEEL = f"course_lib-{__version__}-py3-none-any.whl"
+BOOK = "libro"
+WHEELHOUSE = "wheelhouse"
+COLAB_LACKS = ("jaxtyping", "wadler-lindig")
+"""Lo que la biblioteca importa y Colab no trae; todo lo demás se deja como está."""
+
+_PROJECT = ("pyproject.toml", "README.md", "LICENSE")
+_BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+_EPOCH = "315619200"
+"""La fecha de lo que va dentro, para que la misma biblioteca dé el mismo archivo."""
+_GITHUB = re.compile(r"https://github\.com/([^/]+)/([^/]+?)(?:\.git)?/?")
+_CHAPTER = re.compile(r"\[([^\]]+)\]\(\.\./book/(\w+)\.md(#[\w-]+)?\)")
+
+_README = """\
+# Atención y Transformers
+
+Con Python 3.11 o posterior, en esta carpeta:
+
+    python start.py
+
+La primera vez prepara un entorno en `.venv`{how}; después abre JupyterLab. En Windows puede
+llamarse `py`; en macOS y Linux, `python3`.
+
+En cada ejercicio, escribe tu respuesta donde dice `raise NotImplementedError` y ejecuta la celda
+que la comprueba.
+`exercises/` son los cuadernos{book}. La última celda de cada uno resume lo que llevas hecho.
+"""
+
+
+class ReleaseError(Exception):
+    """La carpeta no se puede escribir; el mensaje dice por qué."""
+
+
+def site_address(repository: str, base: str = "") -> str:
+    """Dónde está publicado el sitio, acabado en «/»; vacío si no se sabe.
+
+    Argumentos:
+        repository: la dirección de su repositorio en GitHub.
+        base: la del sitio, si no es la que GitHub le da.
+    """
+    found = _GITHUB.fullmatch(repository or "")
+    address = base or (f"https://{found[1].lower()}.github.io/{found[2]}" if found else "")
+    return f"{address.rstrip('/')}/" if address else ""
+
+
+def configured_address(root: Path) -> str:
+    """La dirección que dice `_config.yml`."""
+    with extra("author"):
+        import yaml
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+    base = (config.get("html") or {}).get("baseurl") or ""
+    return site_address((config.get("repository") or {}).get("url") or "", base)
+
+
+def build_wheel(root: Path, folder: Path, *, site: str = "") -> Path:
+    """Empaqueta la biblioteca, sin red y sin dejar nada en su carpeta.
+
+    Argumentos:
+        root: la carpeta del proyecto.
+        folder: dónde se deja.
+        site: la dirección del sitio, a la que enlazan los veredictos.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        copy = Path(temporary, "source")
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(root / "course_lib", copy / "course_lib", ignore=ignored)
+        for name in _PROJECT:
+            shutil.copy(root / name, copy)
+        if site:
+            with (copy / "pyproject.toml").open("a", encoding="utf-8") as file:
+                file.write(f'\n[project.urls]\nlibro = "{site}"\n')
+        _run([sys.executable, "-c", _BUILD, temporary], copy, SOURCE_DATE_EPOCH=_EPOCH)
+        folder.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.copy(Path(temporary, WHEEL), folder))
+
+
+def colab_install(root: Path, site: str) -> str:
+    """La orden que instala en Colab la biblioteca de este sitio, sin cambiar nada de lo suyo."""
+    pinned = (root / "requirements-student.txt").read_text(encoding="utf-8").splitlines()
+    lacks = [line for line in pinned if line.partition("==")[0] in COLAB_LACKS]
+    return " ".join(["%pip install -q --no-deps", f"{site}notebooks/{WHEEL}", *lacks])
+
+
+def _run(command: list[str], folder: Path, **environment: str) -> None:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        told = "\n".join(done.stderr.strip().splitlines()[-5:])
+        raise ReleaseError(f"No se pudo preparar lo que se instala:\n{told}")
+
+
+def with_links(content: str, address: Callable[[str], str]) -> str:
+    """El cuaderno con los enlaces a los capítulos cambiados.
+
+    Argumentos:
+        content: el cuaderno.
+        address: la dirección de una página del libro; si es vacía, queda el texto.
+    """
+    notebook = nbformat.reads(content, as_version=4)
+
+    def link(found: re.Match[str]) -> str:
+        place = address(found[2])
+        return f"[{found[1]}]({place}{found[3] or ''})" if place else found[1]
+
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = _CHAPTER.sub(link, cell.source)
+    return nbformat.writes(notebook) + "\n"
+
+
+def write_folder(folder: Path, notebooks: Mapping[str, str], root: Path, wheel: Path) -> None:
+    """Escribe la carpeta con que se empieza.
+
+    Argumentos:
+        folder: la carpeta, que no existe todavía.
+        notebooks: cada cuaderno, por su nombre.
+        root: la carpeta del proyecto.
+        wheel: la biblioteca.
+    """
+    (folder / "exercises").mkdir(parents=True)
+    for name, content in notebooks.items():
+        (folder / "exercises" / f"{name}.ipynb").write_text(content, encoding="utf-8")
+    shutil.copy(root / "start.py", folder)
+    if wheel.parent != folder:
+        shutil.copy(wheel, folder)
+    pinned = (root / "requirements-student.txt").read_text(encoding="utf-8")
+    listed = re.sub(r"^-e \.$", f"./{wheel.name}", pinned, flags=re.MULTILINE)
+    (folder / "requirements.txt").write_text(listed, encoding="utf-8")
+    _write_readme(folder)
+
+
+def _write_readme(folder: Path) -> None:
+    how = " con lo que hay en `wheelhouse/`, sin red" if (folder / WHEELHOUSE).is_dir() else ""
+    book = f", y `{BOOK}/index.html`, el libro" if (folder / BOOK).is_dir() else ""
+    (folder / "LEEME.md").write_text(_README.format(how=how, book=book), encoding="utf-8")
+
+
+def release(
+    topics: Iterable[str],
+    root: Path,
+    out: Path,
+    *,
+    offline: bool = False,
+    book: Path | None = None,
+) -> None:
+    """Escribe la carpeta de un aula, de una vez: o está entera, o no está.
+
+    Argumentos:
+        topics: los temas que lleva.
+        root: la carpeta del proyecto.
+        out: la carpeta; si existe, está vacía.
+        offline: lleva también todo lo que se instala, para equipos como este.
+        book: el sitio construido, sin soluciones, que va en `libro/`.
+
+    Errores:
+        ReleaseError: ya hay algo en `out`, el sitio lleva soluciones, o no se pudo descargar.
+    """
+    out = out.resolve()
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ReleaseError(f"{out} ya tiene algo: elige otra carpeta, o vacíala.")
+    if book is not None and not (book / "book").is_dir():
+        raise ReleaseError(f"{book} no es el libro construido; hazlo con `make site SOLUTIONS=0`.")
+    if book is not None and (book / "solutions").exists():
+        raise ReleaseError(f"{book} lleva las soluciones; hazlo con `make site SOLUTIONS=0`.")
+    site = configured_address(root)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
+        folder = Path(temporary, out.name)
+        wheel = build_wheel(root, Path(temporary), site=site)
+
+        def address(page: str) -> str:
+            if book is not None:
+                return f"../{BOOK}/book/{page}.html"
+            return f"{site}book/{page}.html" if site else ""
+
+        texts = {t: (root / "exercises" / f"{t}.ipynb").read_text("utf-8") for t in topics}
+        notebooks = {topic: with_links(text, address) for topic, text in texts.items()}
+        write_folder(folder, notebooks, root, wheel)
+        if book is not None:
+            shutil.copytree(book, folder / BOOK)
+        if offline:
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", WHEELHOUSE]
+            _run([*pip, "-r", "requirements.txt"], folder)
+        _write_readme(folder)
+        if out.exists():
+            out.rmdir()
+        folder.rename(out)
