@@ -64,7 +64,9 @@ document.addEventListener("copy", (event) => {
   if (!formulas.length) return;
   for (const one of formulas) {
     const mark = one.getAttribute("display") === "block" ? "$$" : "$";
-    one.replaceWith(mark + one.querySelector("annotation").textContent + mark);
+    const tex = Object.assign(document.createElement("span"), { textContent: mark + one.querySelector("annotation").textContent + mark });
+    tex.style.whiteSpace = "pre";
+    one.replaceWith(tex);
   }
   copied.querySelectorAll("a.headerlink, button").forEach((extra) => extra.remove());
   document.body.append(copied);

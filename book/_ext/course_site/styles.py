@@ -149,4 +149,5 @@ def _short(tokens: list) -> str:
 def setup(app: Sphinx) -> None:
     # Después de quienes añaden hojas, y de quien quita las de fuera (990).
     app.connect("html-page-context", join_sheets, priority=995)
-    app.connect("build-finished", write_sheet)
+    # El tema escribe sus colores del código al terminar.
+    app.connect("build-finished", write_sheet, priority=900)
