@@ -142,7 +142,7 @@ def test_the_font_has_every_sign(site: Path):
     font = TTFont(site / FONT)
     pages = (path.read_text(encoding="utf-8") for path in site.rglob("*.html"))
     used = set().union(*map(signs, pages)) | IMPLIED
-    assert len(used) > 300
+    assert len(used) > 200
     # Lo que no se ve (aplicación de función, juntar palabras) y los espacios no necesitan dibujo.
     unseen = {*range(0x2000, 0x2010), *range(0x2060, 0x2065), 0x0A, 0x0D, 0x09, 0x202F, 0xFE00}
     missing = used - unseen - font.getBestCmap().keys()

@@ -44,7 +44,8 @@ def _written(node: nodes.Element, *, display: bool) -> str:
     try:
         return mathml(node.astext(), display=display)
     except LatexError as error:
-        logger.warning("no se entiende la fórmula «%s»: %s", node.astext(), error, location=node)
+        tex = " ".join(node.astext().split())
+        logger.warning("no se entiende la fórmula «%s»: %s", tex, error, location=node)
         return ""
 
 
