@@ -23,7 +23,8 @@ FONT = "_static/math.woff2"
 FORMULA = re.compile(r"<math\b.*?</math>", re.S)
 ANNOTATION = re.compile(r"<annotation\b.*?</annotation>|<[^>]+>", re.S)
 # Lo que se dibuja sin estar escrito: la raíz, y la cursiva de las variables de una letra.
-IMPLIED = {ord("√"), *range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C), 0x210E}
+# La h cursiva es U+210E: en su sitio de la serie no hay nada.
+IMPLIED = {ord("√"), *range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C), 0x210E} - {0x1D455}
 # math-core no conoce el espacio entre renglones, y lo escribiría.
 ROW_SPACE = re.compile(r"(\\\\)\[[\d.]+(?:pt|em|ex)\]")
 _converter = LatexToMathML(annotation=True, fancy_error=False)
