@@ -138,3 +138,9 @@ class TinyBook:
     def html(self, name: str) -> str:
         path = self.folder / "_build" / "html" / f"{name}.html"
         return path.read_text(encoding="utf-8")
+
+
+def laboratory_script(name: str) -> str:
+    """Lo que carga una página con ese laboratorio."""
+    folder = ROOT / "book" / "_static" / "labs"
+    return "".join((folder / f"{each}.js").read_text("utf-8") for each in ("laboratory", name))

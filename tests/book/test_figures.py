@@ -15,6 +15,7 @@ from course_lib.primitives.attention import attention, attention_weights
 from course_lib.primitives.masks import causal_mask
 from course_lib.primitives.positions import sinusoidal_positions
 from course_lib.primitives.softmax import hard_argmax, soft_argmax
+from tests.book.conftest import laboratory_script
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "book" / "_figures"
@@ -236,7 +237,7 @@ def test_pronoun_numbers():
 
 @pytest.mark.browser
 def test_the_laboratory_computes_what_the_library_does(chromium):
-    script = (ROOT / "book" / "_static" / "labs" / "pronoun.js").read_text("utf-8")
+    script = laboratory_script("pronoun")
     page = chromium.new_page()
     drawing = (FIGURES / "pronoun.svg").read_text("utf-8")
     place = f'<div data-laboratory="pronoun">{drawing}</div>'
@@ -260,7 +261,7 @@ def test_the_laboratory_computes_what_the_library_does(chromium):
 
 @pytest.mark.browser
 def test_the_soft_store_laboratory_computes_what_the_library_does(chromium):
-    script = (ROOT / "book" / "_static" / "labs" / "dictionary_soft_store.js").read_text("utf-8")
+    script = laboratory_script("dictionary_soft_store")
     page = chromium.new_page()
     drawing = (FIGURES / "dictionary_soft_store.svg").read_text("utf-8")
     place = f'<div data-laboratory="dictionary_soft_store">{drawing}</div>'
@@ -311,7 +312,7 @@ def test_every_word_asks_in_the_laboratory(chromium):
     W_k = torch.cat([2 * torch.eye(3), torch.zeros(2, 3)]).double()
     expected = attention_weights(X @ W_q, X @ W_k)
     assert_shows("who_asks", expected, 2)
-    script = (ROOT / "book" / "_static" / "labs" / "who_asks.js").read_text("utf-8")
+    script = laboratory_script("who_asks")
     drawing = (FIGURES / "who_asks.svg").read_text("utf-8")
     page = chromium.new_page()
     page.set_content(f'<div data-laboratory="who_asks">{drawing}</div><script>{script}</script>')

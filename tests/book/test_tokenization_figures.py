@@ -8,6 +8,7 @@ import pytest
 
 from book._figures import tokenization as figures
 from course_lib.tokenization import ByteBPE
+from tests.book.conftest import laboratory_script
 
 FIGURES = Path(figures.__file__).parent
 
@@ -48,7 +49,7 @@ def test_the_table_gives_its_own_rows():
 
 @pytest.mark.browser
 def test_the_laboratory_merges_what_the_library_does(chromium):
-    script = (FIGURES.parent / "_static" / "labs" / "merges.js").read_text("utf-8")
+    script = laboratory_script("merges")
     drawing = (FIGURES / "merges.svg").read_text("utf-8")
     page = chromium.new_page()
     page.set_content(f'<div data-laboratory="merges">{drawing}</div><script>{script}</script>')

@@ -10,6 +10,7 @@ import torch
 from book._figures import universal_transformer as drawing
 from course_lib.data.algorithmic import lookback
 from course_lib.layers.adaptive_computation import AdaptiveComputation
+from tests.book.conftest import laboratory_script
 
 ROOT = Path(__file__).parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -55,7 +56,7 @@ def test_each_column_takes_one_step_more_than_it_has_to_look_back():
     "p", [drawing.HALTING, (0.99, 0.5, 0.5), (0.05, 0.05, 0.05), (0.6, 0.39, 0.2), (0.3, 0.3, 1.0)]
 )
 def test_the_laboratory_stops_where_the_library_does(chromium, p):
-    script = (ROOT / "book" / "_static" / "labs" / "act_accumulation.js").read_text("utf-8")
+    script = laboratory_script("act_accumulation")
     figure = (ROOT / "book" / "_figures" / "act_accumulation.svg").read_text("utf-8")
     page = chromium.new_page()
     place = f'<div data-laboratory="act_accumulation">{figure}</div>'

@@ -31,7 +31,8 @@ class Laboratory(Diagram):
 def load_scripts(app: Sphinx, pagename, templatename, context, doctree) -> None:
     """Cada página carga los guiones de sus laboratorios, y ninguno más."""
     figures = doctree.findall(nodes.figure) if doctree is not None else ()
-    for name in sorted({f["laboratory"] for f in figures if "laboratory" in f}):
+    names = sorted({f["laboratory"] for f in figures if "laboratory" in f})
+    for name in ["laboratory", *names] if names else ():
         app.add_js_file(f"labs/{name}.js", loading_method="defer")
         app.add_css_file("labs/labs.css")
 

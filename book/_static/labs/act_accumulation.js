@@ -4,6 +4,7 @@
 // se detiene y cuánto pesa cada estado. Las de partida son las de la figura
 // (book/_figures/universal_transformer.py); una prueba compara los números con los de la biblioteca.
 (() => {
+  const { make, draw } = laboratory;
   const START = [0.3, 0.4, 0.5];
   const EPSILON = 0.01;
   const LEFT = 66, WIDTH = 290;
@@ -20,21 +21,6 @@
       return { before, weight: N ? 1 - before : value };
     });
     return { steps, N, R: steps[N - 1].weight };
-  }
-
-  function make(tag, attributes, ...children) {
-    const node = document.createElement(tag);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    node.append(...children);
-    return node;
-  }
-
-  function draw(parent, tag, attributes, text) {
-    const node = document.createElementNS(SVG, tag);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    if (text) node.textContent = text;
-    parent.append(node);
-    return node;
   }
 
   function build(place) {
@@ -90,14 +76,9 @@
       svg.setAttribute("aria-label", `Pesos: ${steps.map(({ weight }) => weight.toFixed(2)).join(", ")}. ${numbers}.`);
     }
     controls.addEventListener("input", update);
-    const fixed = place.querySelector("svg");
-    fixed.classList.add("lab-printed");  // En papel, el dibujo fijo.
-    svg.classList.add("lab-live");
-    fixed.after(controls, svg, said);
+    laboratory.show(place, controls, svg, said);
     update();
   }
 
-  document.addEventListener("DOMContentLoaded", () => {
-    document.querySelectorAll('[data-laboratory="act_accumulation"]').forEach(build);
-  });
+  laboratory.start("act_accumulation", build);
 })();

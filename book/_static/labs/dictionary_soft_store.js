@@ -4,6 +4,7 @@
 // sus valores y el parecido (coseno de los grupos de tres letras) son los de la figura
 // (book/_figures/key_value_store.py), y una prueba compara pesos y mezcla con los de la biblioteca.
 (() => {
+  const { make, draw } = laboratory;
   // clave y minutos
   const STORE = [["lasaña de verduras", 60], ["lasaña de pollo", 50], ["milanesa", 30], ["flan", 40]];
   const SVG = "http://www.w3.org/2000/svg";
@@ -32,23 +33,7 @@
     return powers.map((power) => power / total);
   }
 
-  function make(tag, attributes, ...children) {
-    const node = document.createElement(tag);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    node.append(...children);
-    return node;
-  }
-
-  function draw(parent, tag, attributes, text) {
-    const node = document.createElementNS(SVG, tag);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    if (text) node.textContent = text;
-    parent.append(node);
-    return node;
-  }
-
   function build(place) {
-    const fixed = place.querySelector("svg");
     const svg = document.createElementNS(SVG, "svg");
     svg.setAttribute("viewBox", "0 0 480 196");
     svg.setAttribute("role", "img");
@@ -91,13 +76,9 @@
       answer.textContent = `Diccionario: ${found ? `${found.minutes} minutos` : "no está"}. Almacén suave: ${Math.round(mixture)} minutos.`;
     }
     controls.addEventListener("input", update);
-    fixed.classList.add("lab-printed");  // En papel, el dibujo fijo.
-    svg.classList.add("lab-live");
-    fixed.after(controls, svg, answer);
+    laboratory.show(place, controls, svg, answer);
     update();
   }
 
-  document.addEventListener("DOMContentLoaded", () => {
-    document.querySelectorAll('[data-laboratory="dictionary_soft_store"]').forEach(build);
-  });
+  laboratory.start("dictionary_soft_store", build);
 })();

@@ -3,6 +3,7 @@
 // BPE sobre el texto que se escriba, fusión a fusión. Es el bucle del capítulo, que vuelve a contar
 // todos los pares en cada paso; una prueba compara sus fusiones con las de la biblioteca.
 (() => {
+  const { make } = laboratory;
   const PATTERN = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
   const LEAST = 2; // un par que aparece una sola vez no se fusiona
   const visible = (byte) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
@@ -69,13 +70,6 @@
     }
   }
 
-  function make(tag, attributes, ...children) {
-    const node = document.createElement(tag);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    node.append(...children);
-    return node;
-  }
-
   function build(place, number) {
     const box = make("textarea", { id: `merges-${number}`, rows: 2, maxlength: 600, spellcheck: "false" });
     box.value = "Pica el ajo y la cebolla, y sofríela. Pica el apio y la papa, y sofríelos. Pela la papa y la calabaza, y sofríelas.";
@@ -112,14 +106,9 @@
 
     box.addEventListener("input", update);
     slider.addEventListener("input", show);
-    const fixed = place.querySelector("svg");
-    fixed.classList.add("lab-printed");  // En papel, el dibujo fijo.
-    chips.classList.add("lab-live");
-    fixed.after(controls, chips, said);
+    laboratory.show(place, controls, chips, said);
     update();
   }
 
-  document.addEventListener("DOMContentLoaded", () => {
-    document.querySelectorAll('[data-laboratory="merges"]').forEach(build);
-  });
+  laboratory.start("merges", build);
 })();

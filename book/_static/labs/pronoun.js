@@ -4,6 +4,7 @@
 // calculados con la fórmula del capítulo. Las palabras y sus vectores son los de la figura
 // (book/_figures/attention.py), y una prueba compara los pesos con los de la biblioteca.
 (() => {
+  const { make, draw } = laboratory;
   // acción, cosa, género (1 femenino, −1 masculino)
   const WORDS = [["Pica", [2, 0, 0]], ["el", [0, 0, -1]], ["ajo", [0, 1, -1]], ["y", [0, 0, 0]], ["la", [0, 0, 1]],
     ["cebolla,", [0, 1, 1]], ["y", [0, 0, 0]], ["sofríe", [2, 0, 0]]];
@@ -19,23 +20,7 @@
     return powers.map((power) => power / total);
   }
 
-  function make(tag, attributes, ...children) {
-    const node = document.createElement(tag);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    node.append(...children);
-    return node;
-  }
-
-  function draw(parent, tag, attributes, text) {
-    const node = document.createElementNS(SVG, tag);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    if (text) node.textContent = text;
-    parent.append(node);
-    return node;
-  }
-
   function build(place, number) {
-    const fixed = place.querySelector("svg");
     const svg = document.createElementNS(SVG, "svg");
     svg.setAttribute("viewBox", "0 0 480 218");
     svg.setAttribute("role", "img");
@@ -74,13 +59,9 @@
         : `«${ending}» mira sobre todo a «${WORDS[best][0].replace(",", "")}»: ${Math.round(100 * weights[best])} %.`;
     }
     controls.addEventListener("input", update);
-    fixed.classList.add("lab-printed");  // En papel, el dibujo fijo.
-    svg.classList.add("lab-live");
-    fixed.after(controls, svg, said);
+    laboratory.show(place, controls, svg, said);
     update();
   }
 
-  document.addEventListener("DOMContentLoaded", () => {
-    document.querySelectorAll('[data-laboratory="pronoun"]').forEach(build);
-  });
+  laboratory.start("pronoun", build);
 })();

@@ -4,6 +4,7 @@
 // los parámetros son los de la figura (book/_figures/self_attention.py), y una prueba compara los
 // pesos con los de la biblioteca.
 (() => {
+  const { make, draw } = laboratory;
   // acción, cosa, género (1 femenino, −1 masculino), artículo, pronombre
   const WORDS = [["Pica", [1, 0, 0, 0, 0]], ["el", [0, 0, -1, 1, 0]], ["ajo", [0, 1, -1, 0, 0]], ["y", [0, 0, 0, 0, 0]],
     ["la", [0, 0, 1, 1, 0]], ["cebolla", [0, 1, 1, 0, 0]], ["y", [0, 0, 0, 0, 0]], ["sofríe", [1, 0, 0, 0, 0]], ["-la", [0, 0, 1, 0, 1]]];
@@ -22,23 +23,7 @@
     return powers.map((power) => power / total);
   }
 
-  function make(tag, attributes, ...children) {
-    const node = document.createElement(tag);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    node.append(...children);
-    return node;
-  }
-
-  function draw(parent, tag, attributes, text) {
-    const node = document.createElementNS(SVG, tag);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    if (text) node.textContent = text;
-    parent.append(node);
-    return node;
-  }
-
   function build(place, number) {
-    const fixed = place.querySelector("svg");
     const svg = document.createElementNS(SVG, "svg");
     svg.setAttribute("viewBox", "0 0 480 196");
     svg.setAttribute("role", "img");
@@ -78,13 +63,9 @@
         : `«${WORDS[asking][0]}» mira sobre todo a ${seen.join(" y ")}.`;
     }
     controls.addEventListener("input", update);
-    fixed.classList.add("lab-printed");  // En papel, el dibujo fijo.
-    svg.classList.add("lab-live");
-    fixed.after(controls, svg, said);
+    laboratory.show(place, controls, svg, said);
     update();
   }
 
-  document.addEventListener("DOMContentLoaded", () => {
-    document.querySelectorAll('[data-laboratory="who_asks"]').forEach(build);
-  });
+  laboratory.start("who_asks", build);
 })();
