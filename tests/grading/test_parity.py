@@ -59,7 +59,8 @@ MISTAKES = {
     "    weights = torch.softmax((encoder_states @ state[..., None])[..., 0], dim=-1)\n"
     "    return weights, encoder_states.mean(dim=1)",
     "key_value_store.top_k": "def update_top_k(scores, indices, Q, K_chunk, start, k):\n"
-    "    scores, kept = torch.cat([scores, Q @ K_chunk.T], dim=-1).topk(k)\n"
+    "    scores = torch.cat([scores, Q @ K_chunk.T], dim=-1)\n"
+    "    scores, kept = scores.topk(min(k, scores.shape[-1]))\n"
     "    rows = torch.arange(start, start + len(K_chunk)).expand(len(Q), -1)\n"
     "    return scores, torch.cat([indices, rows], dim=-1).gather(-1, kept)",
     "key_value_store.stacked_projection": "def stacked_projection(project, W_q, W_k, W_v):\n"

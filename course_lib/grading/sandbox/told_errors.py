@@ -40,6 +40,7 @@ _MESSAGES = tuple(
         r"non-singleton dimension NUMBER",
         r"Expected size for first two dimensions of batch2 tensor to be: SHAPE but got: SHAPE\.",
         r"(?:shape '?SHAPE'? is invalid for input of size NUMBER)",
+        r"(?:selected index k out of range)",
         r"(?:index NUMBER is out of bounds for dimension NUMBER with size NUMBER)",
         r"Dimension out of range \(expected to be in range of SHAPE, but got NUMBER\)",
         r"(?:Boolean value of Tensor with more than one value is ambiguous)",
