@@ -16,6 +16,8 @@ from course_lib.training.parallel import World
 from course_lib.training.randomness import random_state, set_random_state
 
 FORMAT = "course_lib.training 1"
+# Opciones de un optimizador que no cambian lo que da, sino cómo lo calcula torch.
+WAYS_TO_COMPUTE = ("foreach", "fused", "capturable")
 
 
 @dataclass
@@ -131,13 +133,24 @@ def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer) -> N
     """
     _require_same_model(checkpoint.model, model.state_dict())
     try:
-        optimizer.load_state_dict(checkpoint.optimizer)
+        optimizer.load_state_dict(_as_computed_here(checkpoint.optimizer, optimizer))
     except (ValueError, KeyError) as error:
         raise ValueError(
             f"El punto de control es de otro optimizador: {type(optimizer).__name__} no admite su "
             f"estado ({error})."
         ) from error
     model.load_state_dict(checkpoint.model)
+
+
+def _as_computed_here(saved: dict[str, Any], optimizer: Optimizer) -> dict[str, Any]:
+    """El estado guardado, con la manera de calcular de este optimizador: el resultado es igual."""
+    if not saved:
+        raise ValueError("está vacío")
+    groups = [
+        group | {name: own[name] for name in WAYS_TO_COMPUTE if name in own}
+        for group, own in zip(saved["param_groups"], optimizer.param_groups, strict=True)
+    ]
+    return saved | {"param_groups": groups}
 
 
 def require_same_settings(saved: dict[str, Any], current: dict[str, Any]) -> None:
@@ -188,9 +201,13 @@ class Keeper:
             set_random_state(checkpoint.random_states[self.world.rank], self.device)
         return checkpoint.step, checkpoint.batches, History(**checkpoint.history)
 
+    def is_due(self, step: int, *, last: bool) -> bool:
+        """Dice si toca guardar: cada `every` pasos y al final."""
+        return self.path is not None and (last or step % self.every == 0)
+
     def keep(self, step: int, batches: int, history: History, *, last: bool) -> None:
-        """Guarda si toca: cada `every` pasos y al final. Escribe el proceso 0."""
-        if self.path is None or (step % self.every and not last):
+        """Guarda si toca. Escribe el proceso 0."""
+        if not self.is_due(step, last=last):
             return
         random_states = self.world.gather(random_state(self.device))
         if self.world.rank == 0:

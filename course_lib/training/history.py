@@ -53,7 +53,18 @@ class History:
         return [math.fsum(part) / len(part) for part in recent]
 
     def record(self, rate: float, loss: float, grad_norm: float, tokens: int | None) -> None:
-        """Anota un paso."""
+        """Anota un paso.
+
+        Errores:
+            ValueError: si la pérdida o la norma no son finitas; se dice en qué paso.
+        """
+        for what, number in (("La pérdida", loss), ("La norma del gradiente", grad_norm)):
+            if not math.isfinite(number):
+                raise ValueError(
+                    f"{what} dejó de ser un número finito en el paso {len(self.loss) + 1} "
+                    f"({number}). Prueba con una tasa de aprendizaje menor, y revisa si hay "
+                    "logaritmos de cero, divisiones entre cero o filas de atención que no ven nada."
+                )
         self.learning_rate.append(rate)
         self.loss.append(loss)
         self.grad_norm.append(grad_norm)

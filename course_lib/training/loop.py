@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from course_lib.devices import seed_everything
 from course_lib.training.batches import endless
-from course_lib.training.checkpoints import Keeper
+from course_lib.training.checkpoints import WAYS_TO_COMPUTE, Keeper
 from course_lib.training.history import History
 from course_lib.training.parallel import World, join_world, local_device
 from course_lib.training.randomness import kept_random_state
@@ -34,6 +34,7 @@ def train(
     clip_norm: float | None = 1.0,
     accumulate: int = 1,
     precision: str | None = None,
+    log_every: int | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 100,
     resume: bool = True,
@@ -67,6 +68,9 @@ def train(
         clip_norm: norma máxima c del gradiente; None no lo recorta.
         accumulate: lotes por paso, de los que se acumula el gradiente.
         precision: "float32", "bfloat16" (precisión mixta) o None: bfloat16 en la GPU que lo tiene.
+        log_every: cada cuántos pasos se leen la pérdida y la norma del dispositivo, que en una GPU
+            es esperarla; con None, en cada paso en la CPU y cada 50 en otro. Para leer menos que
+            cada paso, el optimizador debe ser de los fundidos (`fused=True`).
         checkpoint: archivo del punto de control; si ya existe, se sigue desde él.
         checkpoint_every: cada cuántos pasos se guarda; al final se guarda siempre.
         resume: con False no se mira el archivo: se empieza de nuevo y se sobrescribe.
@@ -82,8 +86,9 @@ def train(
 
     Errores:
         ValueError: si un argumento no sirve, los lotes no alcanzan, la pérdida no es un escalar
-        con gradiente, la pérdida o su gradiente dejan de ser finitos (se dice en qué paso), o el
-        punto de control está dañado o es de otro entrenamiento.
+        con gradiente, la pérdida o su gradiente dejan de ser finitos (se dice en qué paso; los
+        parámetros quedan como antes de él), o el punto de control está dañado o es de otro
+        entrenamiento.
 
     Fuente: Pascanu et al. (2013), §3.2, para el recorte del gradiente; capítulo `training`.
 
@@ -99,11 +104,11 @@ def train(
         >>> len(history.loss), round(model.weight.item(), 1), round(model.bias.item(), 1)
         (500, 3.0, 1.0)
     """
-    _require_arguments(steps, learning_rate, clip_norm, accumulate, checkpoint_every)
+    _require_arguments(steps, learning_rate, clip_norm, accumulate, checkpoint_every, log_every)
     world = join_world()
     device = _place(model, device)
     precision = choose_precision(precision, device)
-    optimizer = _make_optimizer(optimizer, model, learning_rate)
+    optimizer = _make_optimizer(optimizer, model, learning_rate, device)
     per_step = accumulate * world.size
     settings = _settings(seed, per_step, clip_norm, optimizer, schedule)
     _seed(seed, world)
@@ -113,26 +118,51 @@ def train(
     objective = world.connect(Objective(model, loss))
     count = getattr(loss, "count", None)
     update = Update(objective, count, optimizer, clip_norm, device, precision, world)
+    log_every, unread = _log_every(log_every, update), []
     start = time.perf_counter() - history.seconds
     model.train()
     with _progress_bar(done, steps, progress and world.rank == 0) as bar:
         for step in range(done + 1, steps + 1):
-            rate = _set_rate(optimizer, schedule, step)
-            history.record(rate, *update([next(stream) for _ in range(per_step)], step))
+            last, rate = step == steps, _set_rate(optimizer, schedule, step)
+            measured, terms = update.gradient([next(stream) for _ in range(per_step)])
+            unread.append((rate, measured, terms))
+            if last or step % log_every == 0 or keeper.is_due(step, last=last):
+                _read(unread, history)
+                bar.set_postfix(pérdida=f"{history.loss[-1]:.3f}", refresh=False)
+            update.apply(measured)
             if on_step is not None and world.rank == 0:
                 history.measure(step, _observe(on_step, step, model, device))
             history.seconds = time.perf_counter() - start
-            keeper.keep(step, step * per_step, history, last=step == steps)
-            bar.set_postfix(pérdida=f"{history.loss[-1]:.3f}", refresh=False)
+            keeper.keep(step, step * per_step, history, last=last)
             bar.update()
     model.eval()
     return history
 
 
+def _log_every(log_every: int | None, update: Update) -> int:
+    """Cada cuántos pasos se lee: todos, si el optimizador no puede saltarse uno por su cuenta."""
+    if log_every is None:
+        return 50 if update.can_skip and update.device.type != "cpu" else 1
+    if log_every > 1 and not update.can_skip:
+        raise ValueError(
+            f"log_every: con {type(update.optimizer).__name__} se esperaba 1 y llegó {log_every}. "
+            "Para no leer cada paso, créalo con fused=True."
+        )
+    return log_every
+
+
+def _read(unread: list, history: History) -> None:
+    """Trae de una vez lo que midieron los pasos que faltan por anotar, y lo anota."""
+    numbers = torch.stack([measured for _, measured, _ in unread]).tolist()
+    for (rate, _, terms), (loss, norm) in zip(unread, numbers, strict=True):
+        history.record(rate, loss, norm, terms)
+    unread.clear()
+
+
 def _settings(seed, per_step, clip_norm, optimizer, schedule):
     """Lo que un punto de control exige igual para reanudar: de ello depende el resultado."""
     # Con plan, la tasa del optimizador no cuenta: será la del último paso que dio.
-    ignored = {"params"} if schedule is None else {"params", "lr"}
+    ignored = {"params", *WAYS_TO_COMPUTE} | ({"lr"} if schedule is not None else set())
     settings = {
         "seed": seed,
         "lotes por paso": per_step,
@@ -189,12 +219,13 @@ def _place(model: nn.Module, device: torch.device | str | None) -> torch.device:
     return device
 
 
-def _make_optimizer(optimizer, model, learning_rate):
+def _make_optimizer(optimizer, model, learning_rate, device):
     if isinstance(optimizer, Optimizer):
         return optimizer
     if optimizer is not None:
         return optimizer(model.parameters())
-    return torch.optim.Adam(model.parameters(), lr=learning_rate)
+    fused = True if device.type == "cuda" else None
+    return torch.optim.Adam(model.parameters(), lr=learning_rate, fused=fused)
 
 
 @contextlib.contextmanager
@@ -207,8 +238,13 @@ def _progress_bar(done: int, steps: int, progress: bool):
         yield bar
 
 
-def _require_arguments(steps, learning_rate, clip_norm, accumulate, checkpoint_every):
-    positive = {"steps": steps, "accumulate": accumulate, "checkpoint_every": checkpoint_every}
+def _require_arguments(steps, learning_rate, clip_norm, accumulate, checkpoint_every, log_every):
+    positive = {
+        "steps": steps,
+        "accumulate": accumulate,
+        "checkpoint_every": checkpoint_every,
+        "log_every": 1 if log_every is None else log_every,
+    }
     for name, value in positive.items():
         if value < 1:
             raise ValueError(f"{name}: se esperaba al menos 1 y llegó {value}.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -17,7 +18,7 @@ from course_lib.training.parallel import World
 PRECISIONS = ("float32", "bfloat16")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Update:
     """Actualiza los parámetros con los lotes de un paso.
 
@@ -48,24 +49,47 @@ class Update:
     precision: str
     world: World
 
-    def __call__(self, batches: Sequence[Any], step: int) -> tuple[float, float, int | None]:
-        """Devuelve la pérdida, la norma del gradiente antes del recorte y los términos contados.
+    def __post_init__(self) -> None:
+        self._failed = torch.zeros((), device=self.device)
+
+    @property
+    def can_skip(self) -> bool:
+        """Si el optimizador puede saltarse en el dispositivo un paso que no es finito.
+
+        Es lo que torch pide para la precisión mixta, y lo tienen los fundidos (`fused=True`).
+        """
+        return getattr(self.optimizer, "_step_supports_amp_scaling", False)
+
+    def gradient(self, batches: Sequence[Any]) -> tuple[Float[Tensor, "2"], int | None]:
+        """Deja el gradiente, ya recortado, en los parámetros, que no cambian.
+
+        Devuelve:
+            La pérdida y la norma del gradiente antes del recorte, en el dispositivo y sin leer; y
+            los términos contados.
 
         Errores:
-            ValueError: si la pérdida no es un escalar con gradiente, o ella o su gradiente no son
-            finitos; los parámetros quedan como estaban.
+            ValueError: si la pérdida no es un escalar con gradiente.
         """
         counts = [1 if self.count is None else self.count(batch) for batch in batches]
         self.optimizer.zero_grad(set_to_none=True)
         loss = self._accumulate(self.world.share(batches), self.world.share(counts), sum(counts))
         limit = math.inf if self.clip_norm is None else self.clip_norm
         norm = nn.utils.clip_grad_norm_(self.objective.parameters(), limit)
-        # Un solo viaje al dispositivo por paso: sin él no se sabría si hay que actualizar.
-        loss, norm = torch.stack((self.world.sum(loss), norm.to(loss))).tolist()
-        _require_finite("La pérdida", loss, step)
-        _require_finite("La norma del gradiente", norm, step)
+        measured = torch.stack((self.world.sum(loss), norm.to(loss)))
+        return measured, None if self.count is None else sum(counts)
+
+    def apply(self, measured: Float[Tensor, "2"]) -> None:
+        """Da el paso del optimizador; si puede saltárselo, no da ni el que no es finito ni otros.
+
+        Así, quien lea `measured` más tarde encuentra los parámetros como estaban al fallar.
+        """
+        if not self.can_skip:
+            self.optimizer.step()
+            return
+        self._failed.logical_or_(measured.isfinite().all().logical_not())
+        self.optimizer.found_inf = self._failed
         self.optimizer.step()
-        return loss, norm, None if self.count is None else sum(counts)
+        del self.optimizer.found_inf
 
     def _accumulate(self, batches: Sequence[Any], counts: Sequence[int], total: int) -> Tensor:
         """Suma los gradientes ponderados de los lotes de este proceso y devuelve su pérdida."""
@@ -132,13 +156,4 @@ def _require_scalar(value):
         raise ValueError(
             f"loss debe devolver un tensor escalar unido a los parámetros y devolvió {got}: "
             "promedia con .mean() y no uses .detach() ni .item()."
-        )
-
-
-def _require_finite(what, number, step):
-    if not math.isfinite(number):
-        raise ValueError(
-            f"{what} dejó de ser un número finito en el paso {step} ({number}). Prueba con una "
-            "tasa de aprendizaje menor, y revisa si hay logaritmos de cero, divisiones entre cero "
-            "o filas de atención que no ven nada."
         )

@@ -193,6 +193,21 @@ def test_a_training_step_reads_once_what_the_history_keeps(name):
     assert reads.found == ["tolist"] * 3
 
 
+@every_model
+def test_between_logged_steps_training_reads_nothing(name):
+    """Un optimizador fundido se salta solo el paso que no es finito: no hay que mirar cada uno."""
+    model, rows = MODELS[name](), inputs(name)
+    optimizer = torch.optim.Adam(model.parameters(), fused=True)
+
+    def loss(model, batch):
+        return logits(model(*batch)).square().mean()
+
+    with Reads() as reads:
+        history = train(model, loss, [rows], steps=10, optimizer=optimizer, log_every=5)
+    assert len(history.loss) == 10
+    assert reads.found == ["tolist"] * 2
+
+
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("decode", [greedy, lambda *a, **k: sample(*a, temperature=1.0, **k)])
 def test_a_written_token_costs_two_reads_at_most(name, decode):

@@ -166,9 +166,53 @@ def test_what_is_not_finite_stops_the_training_and_names_the_step(how, what):
     assert all(p.isfinite().all() for p in model.parameters()), "el paso malo no debe aplicarse"
 
 
+def fused(parameters):
+    """Se salta un paso en el dispositivo, sin que nadie lea si es finito."""
+    return torch.optim.AdamW(parameters, lr=0.05, fused=True)
+
+
+def test_reading_less_often_changes_nothing(tmp_path):
+    told = []
+    for every in (1, 4, 100):
+        model, path = fresh(dropout=0.5), tmp_path / str(every)
+        options = {"optimizer": fused, "log_every": every, "checkpoint": path}
+        train(model, line, points(), steps=6, **options)
+        options |= {"checkpoint_every": 5, "on_step": lambda step, model: {"step": step}}
+        history = train(model, line, points(), steps=11, **options)
+        told.append((history, *model.state_dict().values()))
+    for history, *parameters in told[1:]:
+        assert history == told[0][0]
+        assert_close(parameters, told[0][1:], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("every", [1, 3, 100])
+@pytest.mark.parametrize(("how", "what"), [("loss", "La pérdida"), ("grad", "La norma")])
+def test_read_late_the_parameters_are_still_those_before_the_fault(every, how, what):
+    model, expected = fresh(), fresh()
+    train(expected, line, points(), steps=3, optimizer=fused)
+    with pytest.raises(ValueError, match=f"{what}.*en el paso 4.*tasa de aprendizaje"):
+        train(model, blow_up(4, how), points(), steps=9, optimizer=fused, log_every=every)
+    assert_close(list(model.parameters()), list(expected.parameters()), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_checkpoint_does_not_depend_on_how_the_optimizer_computes(tmp_path, first):
+    def adam(fused):
+        return lambda parameters: torch.optim.Adam(parameters, lr=0.05, fused=fused)
+
+    expected = train(fresh(), line, points(), steps=8, optimizer=adam(None))
+    model, path = fresh(), tmp_path / "c"
+    for steps, fused in ((4, first), (8, not first)):
+        options = {"optimizer": adam(fused), "checkpoint": path, "log_every": 1 + fused}
+        history = train(model, line, points(), steps=steps, **options)
+    assert_close(torch.tensor(history.loss), torch.tensor(expected.loss))
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        ({"log_every": 0}, "log_every: se esperaba al menos 1"),
+        ({"log_every": 5}, "con Adam se esperaba 1 y llegó 5.*fused=True"),
         ({"steps": 0}, "steps"),
         ({"clip_norm": 0.0}, "clip_norm=None"),
         ({"batches": []}, "se acabaron después de 0"),
