@@ -8,6 +8,7 @@ entrenar el de siempre.
     fast.gathering(ut)         el Universal Transformer calcula solo las posiciones activas
     fast.frozen(xl)            Transformer-XL no proyecta nada dos veces, para leer sin gradiente
     fast.writer(modelo)        escribe de token en token: `PaLM`, `Transformer` o `TransformerXL`
+    fast.graphed(palm, …)      como `writer`, con cada paso grabado: para una GPU
     fast.by_columns(palm)      las matrices, por columnas: conviene al escribir una sola fila
     fast.reserve(palm, …)      una caché con la memoria ya reservada
 """
@@ -21,6 +22,7 @@ __all__ = offer(
         ".active_positions": ("gathering",),
         ".frozen_memory": ("frozen",),
         ".writers": ("writer",),
+        ".graphed": ("graphed",),
         ".columns": ("by_columns",),
         ".reserved_cache": ("reserve",),
     },

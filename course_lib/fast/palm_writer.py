@@ -68,7 +68,8 @@ class PaLMWriter:
         positions = torch.arange(config.max_length, device=self.table.device)
         wide = torch.promote_types(self.table.dtype, torch.float32)
         shape = {"base": config.base, "layout": config.layout, "dtype": wide}
-        self.rotation = [t[:, None].unbind() for t in rotary_table(positions, self.d_head, **shape)]
+        self.tables = rotary_table(positions, self.d_head, **shape)
+        self.rotation = [table[:, None].unbind() for table in self.tables]
 
     @torch.no_grad()
     def step(
@@ -114,16 +115,20 @@ class PaLMWriter:
             return state.memory
         return tuple(torch.cat((pair, torch.empty_like(pair)), dim=-2) for pair in state.memory)
 
+    def _remember(self, pair, n, K, V):
+        """Apunta las claves y los valores nuevos; da los de todas las posiciones, y la máscara."""
+        here = pair[..., n : n + 1, :]
+        here[0], here[1] = K, V
+        return *pair[..., : n + 1, :].unbind(), None
+
     def _block(self, x, norm, W_qkv, W_h, W_gate_up, W_down, pair, n, rotation):
         """Un bloque en paralelo: x + atención(norm(x)) + red(norm(x)), con x de `[batch, d]`."""
         normed, batch = F.layer_norm(x, *norm), len(x)
         QKV = dense(normed, W_qkv).view(batch, -1, 1, self.d_head)
         QK = rotate(QKV[:, : -self.kv], *rotation, layout=self.layout)
-        here = pair[..., n : n + 1, :]
-        here[0], here[1] = QK[:, self.heads :], QKV[:, -self.kv :]
+        K, V, mask = self._remember(pair, n, QK[:, self.heads :], QKV[:, -self.kv :])
         Q = QK[:, : self.heads].reshape(batch, self.kv, -1, self.d_head)
-        K, V = pair[..., : n + 1, :].unbind()
-        H = F.scaled_dot_product_attention(Q, K, V).reshape(batch, -1)
+        H = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask).reshape(batch, -1)
         gate, up = dense(normed, W_gate_up).chunk(2, dim=-1)
         return x + dense(H, W_h).add_(dense(F.silu(gate).mul_(up), W_down))
 
