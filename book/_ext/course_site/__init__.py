@@ -17,6 +17,7 @@ from . import (
     mathematics,
     questions,
     screens,
+    search,
     styles,
 )
 
@@ -35,6 +36,7 @@ PARTS = (
     mathematics,
     questions,
     screens,
+    search,
     styles,
 )
 
