@@ -29,7 +29,8 @@ class FoldedSpanish(SearchSpanish):
     """El español de Sphinx, que encuentra lo mismo con acentos y sin ellos."""
 
     def stem(self, word: str) -> str:
-        return super().stem(fold(word))
+        # «-cion» no es para el algoritmo un sufijo; «-ción», sí.
+        return fold(super().stem(re.sub("cion$", "ción", fold(word))))
 
 
 def clean(name: str) -> str:
