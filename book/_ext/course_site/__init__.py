@@ -18,6 +18,7 @@ from . import (
     mathematics,
     questions,
     screens,
+    search,
     styles,
 )
 
@@ -37,6 +38,7 @@ PARTS = (
     mathematics,
     questions,
     screens,
+    search,
     styles,
 )
 
