@@ -33,6 +33,10 @@
     return wanted.length && roots.length ? share(wanted, roots) ** 2 * Math.sqrt(share(roots, wanted)) : 0;
   }
 
+  // De cada fórmula, lo que se ve: no su TeX, que va dentro.
+  const toText = Search.htmlToText;
+  Search.htmlToText = (html, anchor) => toText(html.replace(/<annotation[\s\S]*?<\/annotation>/g, ""), anchor);
+
   const parse = Search._parseQuery;
   Search._parseQuery = (query) => {
     const [, , excluded, highlighted, objects] = parse(query);
