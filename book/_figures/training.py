@@ -7,8 +7,40 @@ from math import log
 from book._figures.kit import Box, Figure, decimal
 
 TARGET = ("<s>", "fava", "bean", "soup", "</s>")
+TRUE_START = ("<s>", "Chop", "the", "garlic", "and")
 # Lo que un decodificador a medio entrenar cree de cada respuesta: la correcta y otras dos.
 BELIEFS = ((0.62, 0.25, 0.13), (0.83, 0.12, 0.05), (0.40, 0.35, 0.25), (0.93, 0.05, 0.02))
+
+
+def training_correction() -> Figure:
+    """Con lo que empieza el capítulo: seguir desde el error, o con la palabra correcta."""
+    fig = Figure(
+        "training_correction",
+        title="Seguir desde el error, o con la palabra correcta",
+        desc="Traducción de «Pica el ajo y la cebolla…». Quien sigue con lo suyo lee <s> Soup of "
+        "the, y solo en la primera posición hay una respuesta que darle: Chop. Quien recibe las "
+        "palabras correctas lee <s> Chop the garlic, y debe decir Chop the garlic and.",
+        height=292,
+    )
+    left, cell = 102, (92, 32)
+    roads = (
+        ("Sigue con lo que escribió", ("<s>", "Soup", "of", "the"), ("Chop", "¿?", "¿?", "¿?")),
+        ("Se le da la palabra correcta", TRUE_START[:-1], TRUE_START[1:]),
+    )
+    for row, (name, read, answers) in enumerate(roads):
+        y = 10 + 148 * row
+        fig.text(left, y + 8, name, anchor="start", bold=True)
+        lost = [[answer == "¿?" for answer in answers]]
+        inputs = fig.grid(left, y + 26, 1, 4, "input", cell=cell, values=[read], size=fig.body)
+        expected = fig.grid(
+            left, y + 88, 1, 4, "output", cell=cell, values=[answers], hidden=lost, size=fig.body
+        )
+        fig.text(left - 10, inputs.cy, "lee", anchor="end")
+        fig.text(left - 10, expected.cy, "debe decir", anchor="end")
+        for i in range(4):
+            cx = left + cell[0] * (i + 0.5)
+            fig.arrow((cx, inputs.bottom), (cx, expected.y))
+    return fig
 
 
 def teacher_forcing() -> Figure:
@@ -91,4 +123,4 @@ def _row(fig: Figure, x: float, y: float, words: tuple, role: str | None, cell: 
     return fig.grid(x, y, 1, len(words), role, cell=cell, values=[list(words)], size=fig.body)
 
 
-FIGURES = (teacher_forcing, data_parallel)
+FIGURES = (training_correction, teacher_forcing, data_parallel)
