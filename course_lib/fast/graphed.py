@@ -125,7 +125,7 @@ class GraphedWriter(PaLMWriter):
         if batch > len(self.ids) or length > self.capacity:
             raise ValueError(
                 f"Hay sitio para {len(self.ids)} filas de {self.capacity} posiciones, y hacen "
-                f"falta {batch} de {length}: créalo con otros batch y capacity."
+                f"falta {batch} de {length}: crea otro con más sitio."
             )
 
     def _play(self, batch):
