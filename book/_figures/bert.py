@@ -7,6 +7,34 @@ from book._figures.kit import Figure
 PIECES = ("[CLS]", "pica", "la", "cebolla", "[SEP]", "sofríe", "##la", "[SEP]")
 
 
+def bert_hole() -> Figure:
+    before, after = ("Pica", "el", "ajo", "y"), ("cebolla,", "y", "sofríela")
+    fig = Figure(
+        "bert_hole",
+        title="El mismo hueco, leyendo hacia atrás y a los dos lados",
+        desc="Dos veces la oración «Pica el ajo y hueco cebolla, y sofríela». Quien solo lee hacia "
+        "atrás ve las cuatro primeras palabras; las tres últimas están rayadas, y no sabe qué "
+        "contestar. BERT ve las siete, y contesta «la» con probabilidad 0.94.",
+        height=330,
+    )
+    widths = (40, 24, 32, 20, 44, 74, 20, 78)
+    for top, causal in ((34, True), (202, False)):
+        title = "quien solo lee hacia atrás" if causal else "BERT, que lee a los dos lados"
+        fig.text(8, top - 16, title, anchor="start", bold=True)
+        said = "el… o la… ¿?" if causal else "«la»: 0.94"
+        answer = fig.op(210, top + 84, 140, 36, said, role="output", bold=not causal)
+        left = 8.0
+        for i, (word, wide) in enumerate(zip((*before, "", *after), widths, strict=True)):
+            hidden, hole = causal and i > len(before), i == len(before)
+            role = "hidden" if hidden else "weight" if hole else None
+            box = fig.grid(left, top, 1, 1, role, cell=(wide, 32), heavy=hole)
+            fig.text(box.cx, box.cy, word, size=fig.small)
+            if not hidden and not hole:
+                fig.line(box.s, (answer.cx, answer.y), width=1.6)
+            left += wide + 18
+    return fig
+
+
 def bert_input() -> Figure:
     fig = Figure(
         "bert_input",
@@ -73,17 +101,16 @@ def bert_tasks() -> Figure:
         "bert_tasks",
         title="Las dos tareas del preentrenamiento",
         desc="Dos oraciones con dos huecos entran en BERT, que da un vector por token. De los de "
-        "los huecos sale qué palabra había: «la» y «cebolla». Del vector de [CLS] sale si la "
+        "los huecos sale qué palabra había: «la» y «col». Del vector de [CLS] sale si la "
         "segunda oración sigue a la primera.",
-        height=470,
+        height=456,
     )
-    tokens = ("[CLS]", "pica", "[MASK]", "cebolla", "[SEP]", "dora", "la", "[MASK]", "[SEP]")
+    tokens = ("[CLS]", "pica", "____", "col", "[SEP]", "dora", "la", "____", "[SEP]")
     pitch, left = 51, 36
     for i, token in enumerate(tokens):
         x = left + pitch * i
-        hidden = token == "[MASK]"
-        y = 438 if i % 2 == 0 else 456
-        fig.text(x, y, token, size=fig.small, bold=hidden)
+        hidden = token == "____"
+        fig.text(x, 438, token, size=fig.small, bold=hidden)
         fig.column(x, 366, "hidden" if hidden else "input", count=2, cell=(26, 22))
         fig.arrow((x, 364), (x, 322))
         fig.arrow((x, 252), (x, 222))
@@ -95,7 +122,7 @@ def bert_tasks() -> Figure:
     fig.arrow(nsp.n, (nsp.cx, 40))
     fig.text(nsp.cx, 24, "sí", size=fig.small, bold=True)
     mlm = fig.op(134, 70, 336, 52, "¿qué palabra había?  $E^T$", heavy=True, size=fig.small)
-    for i, answer in ((2, "la"), (7, "cebolla")):
+    for i, answer in ((2, "la"), (7, "col")):
         x = left + pitch * i
         fig.arrow((x, 174), (x, mlm.bottom))
         fig.arrow((x, mlm.y), (x, 40))
@@ -127,4 +154,4 @@ def bert_masks() -> Figure:
     return fig
 
 
-FIGURES = (bert_input, bert_masking, bert_tasks, bert_masks)
+FIGURES = (bert_hole, bert_input, bert_masking, bert_tasks, bert_masks)

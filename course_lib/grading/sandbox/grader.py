@@ -64,6 +64,7 @@ from course_lib.grading.submission import (
     needed_cells,
     read_submission,
     topic_sheet,
+    unusual_names,
 )
 from course_lib.judging.check import first_verdict, recognise_two, topic_exercises
 from course_lib.judging.exercise import Exercise
@@ -532,8 +533,10 @@ class _Grading:
     def _take_note(self, exercise: Exercise, verdict: Verdict) -> None:
         """Avisa de los puntos que dependen de algo vigilado dentro del proceso de la entrega."""
         builtin = any(not name.startswith("course_lib.") for name in answers_of(exercise))
-        if verdict.points and self.submission.unusual and builtin:
-            names = ", ".join(f"«{clean(name, 40)}»" for name in self.submission.unusual[:5])
+        if not verdict.points or not builtin:
+            return
+        if unusual := unusual_names(self.submission, self.sheet.given):
+            names = ", ".join(f"«{clean(name, 40)}»" for name in unusual[:5])
             self.notes.append(
                 f"{exercise.name}: no usar la respuesta se vigila dentro del proceso de la "
                 f"entrega, que podría burlarlo; su código usa {names}. Míralo a mano."

@@ -9,7 +9,7 @@ El límite: la puntuación nunca depende de lo que este proceso diga de sí mism
 se comprueban fuera; pero cómo se calcularon, no. Quien se empeñe obtiene los de una respuesta
 prohibida de otra parte: la misma fórmula que torch o un paquete instalado guardan con otro nombre
 (`torch._decomp`, `sklearn`), un proceso nuevo, o la memoria de este, con `ctypes`. No hay manera de
-impedirlo aquí, y no se promete: `Submission.unusual` dice quién nombra algo así, y el resultado lo
+impedirlo aquí, y no se promete: `unusual_names` dice quién nombra algo así, y el resultado lo
 avisa para que una persona lo lea. No es una prueba en ningún sentido.
 
 Una plantilla importa torch una sola vez y no ejecuta código de nadie. Ve Python en las mismas

@@ -24,6 +24,7 @@ from course_lib.grading.submission import (
     needed_cells,
     read_submission,
     topic_sheet,
+    unusual_names,
 )
 from course_lib.judging.exercise import Exercise, Misconception
 from course_lib.notebooks.fingerprint import EXERCISES
@@ -125,7 +126,8 @@ def test_the_inputs_depend_on_what_is_delivered(grader, tmp_path):
 def sum_of_inputs(grader, tmp_path, seed, *more):
     """Lo que se dice a una respuesta cuya forma cuenta algo de sus entradas."""
     size = "1 + int(s.double().abs().sum() * 1e6) % 999_983"
-    told = f"def hard_argmax(s):\n    return torch.zeros({size})"
+    same = "torch.nn.functional.one_hot(s.argmax(-1), s.shape[-1]).to(s)"  # un caso fijo
+    told = f"def hard_argmax(s):\n    return {same} if s.shape == (3, 4) else torch.zeros({size})"
     return by_name(grader.grade(submit(tmp_path, told, *more), seed))["hard_argmax"].message
 
 
@@ -382,14 +384,17 @@ def test_who_might_evade_what_is_watched_is_named_for_a_person(grader, tmp_path)
 MEMORY = """
 kept = []
 def update_top_k(scores, indices, Q, K_chunk, start, k):
-    def best(k):
-        both = torch.cat([scores, Q @ K_chunk.T], 1)
-        rows = torch.arange(start, start + len(K_chunk)).repeat(len(Q), 1)
-        found, place = both.topk(min(k, both.shape[1]))
-        return found, torch.cat([indices, rows], 1).gather(1, place)
-    if start == 0:
+    def best(k, *candidates):
+        found, rows = (torch.cat(each, 1) for each in zip(*candidates))
+        order = rows.argsort()
+        found, rows = found.gather(1, order), rows.gather(1, order)
+        order = found.argsort(descending=True, stable=True)[:, :k]
+        return found.gather(1, order), rows.gather(1, order)
+    new = Q @ K_chunk.T, torch.arange(start, start + len(K_chunk)).repeat(len(Q), 1)
+    if scores.shape[1] == 0:
         kept.clear()
-    kept.append(K_chunk)
+    kept.append(new)
+    before = scores, indices
     return {answer}
 """
 
@@ -397,12 +402,12 @@ def update_top_k(scores, indices, Q, K_chunk, start, k):
 @pytest.mark.parametrize(
     ("answer", "points"),
     [
-        ("best(k)", 3),
-        ("best(k + 1 if scores.shape[1] == 0 else k)", 0),  # al final se corrige
-        ("(Q @ torch.cat(kept).T).topk(min(k, start + len(K_chunk)))", 0),  # guarda las claves
+        ("best(k, before, new)", 3),
+        ("best(k + 1 if scores.shape[1] == 0 else k, before, new)", 0),  # al final se corrige
+        ("best(k, *kept)", 0),  # guarda las claves
         ("(scores, indices)", 0),
         ("None", 0),
-        ("[x.tolist() for x in best(k)]", 0),
+        ("[x.tolist() for x in best(k, before, new)]", 0),
         ("(torch.zeros(len(Q), 2000, 2000), indices)", 0),
         ("object()", 0),
     ],
@@ -487,12 +492,13 @@ def test_the_products_are_made_where_nobody_can_forge_them(way, grader, tmp_path
 )
 def test_what_no_exercise_needs_is_noticed(cell, expected):
     content = json.dumps(notebook([IMPORTS, cell])).encode()
-    assert set(read_submission(content).unusual) == expected
+    assert set(unusual_names(read_submission(content))) == expected
 
 
 def test_the_notebooks_of_the_course_have_nothing_to_look_at():
     paths = [*ROOT.glob("solutions/*.ipynb"), *ROOT.glob("exercises/*.ipynb")]
-    noticed = {str(path): read_submission(path).unusual for path in paths}
+    given = {topic: topic_sheet(topic).given for topic in TOPICS}
+    noticed = {str(p): unusual_names(read_submission(p), given[p.stem]) for p in paths}
     assert len(paths) > 10 and set(noticed.values()) == {()}, noticed
 
 
@@ -502,7 +508,8 @@ LONG = ("\n" * 500_000, " " * 500_000, "a" * 500_000, "a " * 200_000, "%timeit "
 @pytest.mark.parametrize("text", [*LONG, "%timeit" + " -n 1" * 80_000])
 def test_a_long_line_of_nothing_does_not_stop_the_grader(text):
     """Con una expresión regular descuidada, leerla tardaría horas."""
-    assert read_submission(json.dumps(notebook([text + "("])).encode()).unusual == ()
+    submission = read_submission(json.dumps(notebook([text + "("])).encode())
+    assert unusual_names(submission) == ()
 
 
 @pytest.mark.parametrize("magic", ["%matplotlib inline", "%matplotlib widget", "%pylab inline"])
