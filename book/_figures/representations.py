@@ -22,7 +22,7 @@ def two_senses() -> Figure:
     )
     cell, left, right = (29, 32), 162, 356
     fig.text(left + 58, 18, "en la tabla", bold=True)
-    fig.text(right + 58, 18, "con el contexto", bold=True)
+    fig.text(right + 58, 18, "con contexto", bold=True)
     rows = []
     for y, words, after in zip((40, 146), LINES, AFTER, strict=True):
         fig.text(6, y + 16, words, anchor="start", size=fig.small)
