@@ -27,7 +27,7 @@ def encoder_five_operations() -> Figure:
         "softmax da pesos que suman uno por fila, y con ellos se mezclan los valores.",
         height=792,
     )
-    cell, x, cx = (36, 22), 62, 134
+    cell, x, cx = (42, 22), 62, 146
     query = fig.tokens(x, 40, WORDS, 4, "query", values=QUERIES, digits=0, cell=cell)
     key = fig.grid(266, 34, 4, 4, "key", values=KEYS.T, digits=0, cell=cell)
     fig.text(query.cx, 22, "$Q$")
@@ -36,7 +36,7 @@ def encoder_five_operations() -> Figure:
         ("1 · multiplicar: $QK^T$", scores, 0, None, "una puntuación por\nconsulta y clave"),
         ("2 · escalar: dividir entre $√d_k$", scaled, 1, None, "aquí $d_k$ = 4:\nentre 2"),
         ("3 · ocultar el relleno", scaled, 1, HIDDEN, "la cuarta columna\nno es una palabra"),
-        ("4 · normalizar con softmax", weights, 2, HIDDEN, "$A$: cada fila suma 1;\nlo oculto, 0"),
+        ("4 · normalizar con softmax", weights, 2, HIDDEN, "$A$: cada fila\nsuma 1"),
     )
     above, top = query, 140
     for index, (label, values, digits, hidden, note) in enumerate(steps):
@@ -57,7 +57,7 @@ def encoder_five_operations() -> Figure:
     fig.arrow(above.s, (cx, mix.y))
     fig.arrow(value.s, (value.cx, mix.y))
     options = {"values": weights @ VALUES, "cell": (50, 22)}
-    mixed = fig.tokens(x + 22, mix.bottom + 16, WORDS, 2, "output", **options)
+    mixed = fig.tokens(x + 34, mix.bottom + 16, WORDS, 2, "output", **options)
     fig.arrow((cx, mix.bottom), mixed.n)
     note = "$H$: el 9 del relleno\nno llega a ninguna palabra"
     fig.text(mixed.right + 42, mixed.cy, note, anchor="start", size=fig.small)

@@ -8,6 +8,42 @@ SOURCE = ("Ensalada", "de", "atún", "</s>")
 TARGET = ("<s>", "T", "una", "salad")
 ANSWER = ("T", "una", "salad", "</s>")
 
+# La oración con la que empieza el capítulo, y de qué palabra sale cada una de las inglesas.
+SPANISH = ("Lava", "los", "pimientos", "rojos", "y", "córtalos")
+ENGLISH = ("Wash", "the", "red", "bell peppers", "and", "cut", "them")
+LINKS = ((0, 0), (1, 1), (3, 2), (2, 3), (4, 4), (5, 5), (5, 6))
+
+
+def translator_alignment() -> Figure:
+    fig = Figure(
+        "translator_alignment",
+        title="De qué palabra sale cada una",
+        desc="Arriba, «Lava los pimientos rojos y córtalos»; abajo, «Wash the red bell peppers and "
+        "cut them». Una línea une cada palabra inglesa con la española de la que sale: las de "
+        "«pimientos» y «rojos» se cruzan, y «córtalos» da cut y them. Una línea discontinua va de "
+        "«pimientos» a them: por ella no es it.",
+        height=230,
+    )
+    top, bottom = _words(fig, 34, SPANISH), _words(fig, 158, ENGLISH)
+    for above, below in LINKS:
+        crossed = above in (2, 3)
+        fig.line(top[above].s, bottom[below].n, width=2.6 if crossed else 1.4)
+    them = bottom[-1]
+    fig.arrow((top[2].cx + 20, top[2].bottom), (them.cx - 8, them.y), dashed=True)
+    fig.text(them.right, 208, "¿it o them?", anchor="end", bold=True)
+    return fig
+
+
+def _words(fig: Figure, y: float, words: tuple[str, ...]) -> list[Box]:
+    """Una fila de palabras, repartidas a lo ancho."""
+    widths = [16 + 8.0 * len(word) for word in words]
+    gap = (fig.width - 8 - sum(widths)) / (len(words) - 1)
+    boxes, x = [], 4.0
+    for word, width in zip(words, widths, strict=True):
+        boxes.append(fig.op(x, y, width, 34, word, role="input", size=fig.small, radius=6))
+        x += width + gap
+    return boxes
+
 
 def translator_pipeline() -> Figure:
     fig = Figure(
@@ -107,4 +143,4 @@ def held_out_combinations() -> Figure:
     return fig
 
 
-FIGURES = (translator_pipeline, held_out_combinations)
+FIGURES = (translator_alignment, translator_pipeline, held_out_combinations)
