@@ -28,7 +28,7 @@ def fine_tuning_review() -> Figure:
         height=292,
     )
     boxes = [fig.op(24 + 112 * i, 124, 96, 38, w, role="input") for i, w in enumerate(words)]
-    complaint = fig.op(170, 30, 140, 38, "¿queja?", role="hidden")
+    complaint = fig.op(170, 30, 140, 38, "¿queja?", dashed=True)
     fig.text(8, 48, "una a una", anchor="start", bold=True)
     for i in (0, 2, 3):
         fig.arrow(boxes[i].n, (complaint.cx + 20 * (i - 1.5), complaint.bottom), dashed=True)

@@ -13,8 +13,8 @@ def palm_writes() -> Figure:
     fig = Figure(
         "palm_writes",
         title="Lo que sigue depende del pronombre",
-        desc="Después de «pica el ajo y la cebolla y sofríe», el modelo da probabilidad 0.52 a «la» "
-        "y 0.48 a «lo». Si se elige «la», escribe «la cebolla queda lista»; si se elige «lo», "
+        desc="Después de «pica el ajo y la cebolla y sofríe», el modelo da probabilidad 0.52 a "
+        "«la» y 0.48 a «lo». Si se elige «la», escribe «la cebolla queda lista»; si se elige «lo», "
         "escribe «el ajo queda listo».",
         height=232,
     )
