@@ -6,15 +6,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from course_lib.cli.project import ExerciseName, project_root, topic_and_name
 from course_lib.cli.terminal import print_error
+
+if TYPE_CHECKING:
+    from course_lib.notebooks.trial import Row
 
 
 def try_(
@@ -72,11 +75,17 @@ def _show(topic: str, name: str, root: Path) -> bool:
         return False
     with Console(stderr=True).status("Probando…"):
         rows = read_trial(topic, name, root).run()
-    table = Table("", "Qué", "Cuál", "Qué pasa", title=Text(f"{topic}.{name}"))
+    console.print(table_of(f"{topic}.{name}", rows))
+    console.print(f"{time.perf_counter() - start:.1f} s", highlight=False)
+    return all(row.is_good for row in rows)
+
+
+def table_of(title: str, rows: list[Row]) -> Table:
+    """La tabla de un ejercicio; un nombre largo se parte y no se corta, porque hay que copiarlo."""
+    columns = [Column(name, overflow="fold") for name in ("", "Qué", "Cuál", "Qué pasa")]
+    table = Table(*columns, title=Text(title))
     for row in rows:
         style = "green" if row.is_good else "red"
         mark = "✅" if row.is_good else "❌"
         table.add_row(mark, row.kind, Text(row.name), Text(row.told, style=style))
-    console.print(table)
-    console.print(f"{time.perf_counter() - start:.1f} s", highlight=False)
-    return all(row.is_good for row in rows)
+    return table

@@ -190,6 +190,10 @@ class ExerciseSource:
         return re.match(r"[ \t]*", self.code[self.region[0] :])[0]
 
 
+_NUMBERED = re.compile(r"^ejercicio \d+|\(\d+ puntos?\)\s*$", re.I)
+"""Lo que se pone solo en un título."""
+
+
 def front_matter(text: str, fields: dict[str, type]) -> Iterator[tuple[str, Any, int, str]]:
     """Da cada campo de la cabecera, su valor, su línea y qué tiene mal (vacío si nada)."""
     found = re.match(r"---\n(.*?\n)?---\s*(\n|$)", text, re.S)
@@ -208,8 +212,10 @@ def front_matter(text: str, fields: dict[str, type]) -> Iterator[tuple[str, Any,
         return
     lines = text[: found.end()].split("\n")
     for name, value in given.items():
-        line = next((i for i, x in enumerate(lines, 1) if x.startswith(f"{name}:")), 2)
-        yield str(name), *_checked(str(name), value, fields, line)
+        places = [i for i, x in enumerate(lines, 1) if x.startswith(f"{name}:")] or [2]
+        yield str(name), *_checked(str(name), value, fields, places[0])
+        for line in places[1:]:
+            yield "", None, line, f"«{name}» ya está en la línea {places[0]}."
 
 
 def _checked(name: str, value: Any, fields: dict[str, type], line: int) -> tuple[Any, int, str]:
@@ -341,6 +347,9 @@ class _Reader:
                 continue
             if token.markup == "#" and title is None:
                 title, self.made.title = token.map, inline.content
+                if told := _NUMBERED.search(inline.content):
+                    problem = f"quita «{told[0].strip()}»: el número y los puntos se ponen solos."
+                    self.made.fault(token.map[0] + 1, problem)
             elif token.markup == "##":
                 found.append((inline.content, *token.map))
         if title is None:

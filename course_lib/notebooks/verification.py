@@ -120,6 +120,8 @@ class _Exercise:
     def _has_cases(self, exercise: Any) -> bool:
         from torch import Generator
 
+        from course_lib.judging.plain_data import Comparison, plain
+
         code, line = self.made.cases
         if not code and not exercise.is_question:
             self.fault(1, "falta «## Casos»: un bloque con `def cases(rng)`.")
@@ -139,6 +141,11 @@ class _Exercise:
                 f"`cases(rng)` da una lista de tuplas, una por caso; llegó {told}."
                 " Una tupla de un elemento se escribe `(x,)`.",
             )
+            return False
+        again = exercise.cases(Generator().manual_seed(0))
+        if not Comparison(0.0).same(plain(again), plain(cases)):
+            told = "`cases(rng)` da otras entradas con la misma semilla: sortea solo con `rng`."
+            self.fault(line, told)
             return False
         return True
 
@@ -258,6 +265,8 @@ def _own(exercise: Any, seed: int, error: Exception) -> str:
 
 def _said(error: BaseException) -> str:
     text = " ".join(str(error).split())
+    if text == "'tuple' object is not callable":
+        text += "; ¿falta una coma entre dos tuplas?"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

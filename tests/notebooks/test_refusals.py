@@ -82,7 +82,16 @@ MISTAKES = {
         "«propiedad» es una de",
     ),
     "respuesta que no está": (HEAD, HEAD + "respuesta: nada_de_eso\n", "no define «nada_de_eso»"),
+    "campo repetido": (HEAD, HEAD + "puntos: 2\n", "«puntos» ya está en la línea 2"),
+    "opción con otro valor": (HEAD, HEAD + "gradiente: quizá\n", "«gradiente» es true o false"),
+    "capítulo inexistente": (HEAD, HEAD + "seccion: nada#nada\n", "no hay un capítulo «nada»"),
     # el cuaderno
+    "título con puntos": ("# Título del ejercicio\n", "# El doble (2 puntos)\n", "«(2 puntos)»"),
+    "título con número": (
+        "# Título del ejercicio\n",
+        "# Ejercicio 3 · El doble\n",
+        "«Ejercicio 3»",
+    ),
     "sin título": ("# Título del ejercicio\n", "", "falta el título"),
     "sección desconocida": (
         "## Otras maneras",
@@ -116,6 +125,9 @@ MISTAKES = {
     ),
     # los casos
     "casos sin tuplas": ("[(normal(rng, 3),), (normal(rng, 2, 4),)]", "[1, 2]", "lista de tuplas"),
+    "casos con azar ajeno": ("(normal(rng, 3),)", "(torch.rand(3),)", "sortea solo con `rng`"),
+    "casos sin una coma": ("(normal(rng, 3),), (", "(normal(rng, 3),) (", "¿falta una coma"),
+    "solución que no devuelve nada": ("return 2 * x\n", "y = 2 * x\n", "no da datos simples"),
     "casos vacíos": ("[(normal(rng, 3),), (normal(rng, 2, 4),)]", "[]", "una lista vacía"),
     "casos que se detienen": ("(normal(rng, 3),)", "(normal(rgn, 3),)", "NameError"),
     "casos con un error de sintaxis": ("def cases(rng):", "def cases(rng)", "no es Python válido"),
@@ -134,6 +146,8 @@ MISTAKES = {
     "error que no se detiene": (SQUARE, SQUARE + "  se detiene: KeyError\n\n", "y no se detiene"),
     "excepción desconocida": (SQUARE, SQUARE + "  se detiene: Nada\n\n", "no hay una excepción"),
     "error con sintaxis mala": (SQUARE, "- `2 * x` → `2 * (x`\n", "deja de ser Python válido"),
+    "error con comillas sueltas": (SQUARE, "- `2 * x → `x**2`\n", "no se entiende qué cambia"),
+    "error sin trozo": (SQUARE, "- `` → `x**2`\n", "no se entiende qué cambia"),
     "error sin flecha": (SQUARE, "- `2 * x` `x**2`\n", "no se entiende qué cambia"),
     "error sin pista": (
         "  elevas al cuadrado: eso es multiplicar cada número por sí mismo.\n",

@@ -1,9 +1,12 @@
 """`course try`: lo que se ve de un ejercicio mientras se escribe."""
 
+import io
 from pathlib import Path
 
 import torch
+from rich.console import Console
 
+from course_lib.cli.try_ import table_of
 from course_lib.judging.check import check_exercise, find_exercise
 from course_lib.notebooks import trial
 from tests.checks.judging import deadline
@@ -64,3 +67,14 @@ def test_a_living_mutant_is_placed_in_its_own_line():
     code = "x = a + 1\n### BEGIN SOLUTION\nx = a * 2\nx = a * 3\n### END SOLUTION"
     lines = {trial._line_of(code, change) for change in trial.changes_of(code)}
     assert lines == {3, 4}
+
+
+def test_a_long_name_can_be_copied():
+    """Un atajo se escribe en `prohibido`: su nombre hace falta entero."""
+    console = Console(width=80, record=True, file=io.StringIO())
+    name = "course_lib.decoding.sampling.sampling_distribution"
+    console.print(
+        table_of("a.b", [trial.Row("atajo", name, "pasa tal cual: ¿`prohibido`?", False)])
+    )
+    lines = [line.split("│") for line in console.export_text().splitlines() if "│" in line]
+    assert "".join(cells[3].strip() for cells in lines) == name
