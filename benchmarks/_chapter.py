@@ -19,15 +19,21 @@ UNFINISHED = BOOK.parent / "_build" / "benchmarks"
 SEEDS = (0, 1, 2)
 
 
-def summary_rows(topic: str, device: str, columns: tuple[str, ...]) -> list[dict[str, Any]]:
+Finish = Callable[[dict[str, Any]], None]
+
+
+def summary_rows(
+    topic: str, device: str, columns: tuple[str, ...], finish: Finish | None = None
+) -> list[dict[str, Any]]:
     """Da una fila por cada clave de `figures`, una tupla, con su media y desviación entre semillas.
 
     Argumentos:
         topic: el capítulo.
         device: dónde se ejecuta.
         columns: qué nombran las partes de la clave.
+        finish: lo que se mide además con lo que dejan las celdas, y la página no ejecuta.
     """
-    runs = [run["figures"] for run in run_seeds(topic, device, "figures")]
+    runs = [run["figures"] for run in run_seeds(topic, device, "figures", finish=finish)]
     return [
         dict(zip(columns, key, strict=True))
         | {"media": fmean(run[key] for run in runs), "±": stdev(run[key] for run in runs)}
@@ -36,7 +42,9 @@ def summary_rows(topic: str, device: str, columns: tuple[str, ...]) -> list[dict
     ]
 
 
-def run_seeds(topic: str, device: str, *names: str) -> list[dict[str, Any]]:
+def run_seeds(
+    topic: str, device: str, *names: str, finish: Finish | None = None
+) -> list[dict[str, Any]]:
     """Ejecuta las celdas con cada semilla; de cada vez, guarda solo lo que se llama así.
 
     Lo que da una semilla queda en el disco hasta que terminan todas: una medición interrumpida
@@ -48,6 +56,8 @@ def run_seeds(topic: str, device: str, *names: str) -> list[dict[str, Any]]:
     def run(seed: int) -> dict[str, Any]:
         print(f"{topic}: semilla {seed}", flush=True)
         namespace = run_chapter(topic, seed)
+        if finish:
+            finish(namespace)
         return {name: namespace[name] for name in names}
 
     with torch.device(device), torch.enable_grad():

@@ -18,6 +18,29 @@ TASKS = (
 )
 
 
+def fine_tuning_review() -> Figure:
+    words = ("No", "quedó", "nada", "soso")
+    fig = Figure(
+        "fine_tuning_review",
+        title="Palabra por palabra, una queja; entera, un elogio",
+        desc="La oración «No quedó nada soso». Una a una, «no», «nada» y «soso» apuntan a «queja». "
+        "Leída entera por BERT, apunta a «elogio».",
+        height=292,
+    )
+    boxes = [fig.op(24 + 112 * i, 124, 96, 38, w, role="input") for i, w in enumerate(words)]
+    complaint = fig.op(170, 30, 140, 38, "¿queja?", dashed=True)
+    fig.text(8, 48, "una a una", anchor="start", bold=True)
+    for i in (0, 2, 3):
+        fig.arrow(boxes[i].n, (complaint.cx + 20 * (i - 1.5), complaint.bottom), dashed=True)
+    fig.text(8, 222, "entera", anchor="start", bold=True)
+    reader = fig.op(124, 202, 232, 36, "BERT", role="weight", heavy=True)
+    for box in boxes:
+        fig.arrow(box.s, (min(max(box.cx, reader.x + 12), reader.right - 12), reader.y))
+    fig.arrow(reader.s, (reader.cx, 258))
+    fig.text(reader.cx, 274, "elogio", bold=True)
+    return fig
+
+
 def bert_heads() -> Figure:
     fig = Figure(
         "bert_heads",
@@ -61,4 +84,4 @@ def _reading(fig: Figure, x: float, y: float, parts: tuple[str, ...]) -> Box:
     return box
 
 
-FIGURES = (bert_heads,)
+FIGURES = (fine_tuning_review, bert_heads)

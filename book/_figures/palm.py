@@ -9,6 +9,30 @@ from book._figures.kit import Box, Figure
 TURN = pi / 6  # el ángulo que la aguja avanza por posición
 
 
+def palm_writes() -> Figure:
+    fig = Figure(
+        "palm_writes",
+        title="Lo que sigue depende del pronombre",
+        desc="Después de «pica el ajo y la cebolla y sofríe», el modelo da probabilidad 0.52 a "
+        "«la» y 0.48 a «lo». Si se elige «la», escribe «la cebolla queda lista»; si se elige «lo», "
+        "escribe «el ajo queda listo».",
+        height=232,
+    )
+    said = "«pica el ajo\ny la cebolla\ny sofríe…»"
+    start = fig.op(6, 66, 150, 92, said, role="input", size=fig.small)
+    for y, pronoun, p, said in (
+        (34, "la", "0.52", "la cebolla\nqueda lista"),
+        (138, "lo", "0.48", "el ajo\nqueda listo"),
+    ):
+        box = fig.op(216, y, 92, 56, f"«{pronoun}»\n{p}", role="weight", heavy=True)
+        fig.arrow(start.e, box.w_)
+        answer = fig.op(348, y, 126, 56, said, role="output", bold=True)
+        fig.arrow(box.e, answer.w_)
+    fig.text(262, 16, "¿qué sigue?", size=fig.small)
+    fig.text(411, 16, "¿y después?", size=fig.small)
+    return fig
+
+
 def palm_whole() -> Figure:
     fig = Figure(
         "palm_whole",
@@ -223,4 +247,4 @@ def _clock(fig: Figure, cx: float, cy: float, hands: dict[str, int], label: str)
     return disc
 
 
-FIGURES = (palm_whole, palm_block, palm_heads, palm_clocks, palm_mixture)
+FIGURES = (palm_writes, palm_whole, palm_block, palm_heads, palm_clocks, palm_mixture)
