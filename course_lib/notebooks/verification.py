@@ -265,7 +265,7 @@ def _own(exercise: Any, seed: int, error: Exception) -> str:
 
 def _said(error: BaseException) -> str:
     text = " ".join(str(error).split())
-    if text == "'tuple' object is not callable":
+    if text.startswith("'tuple'") and text.endswith("callable"):
         text += "; ¿falta una coma entre dos tuplas?"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
