@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from unittest import mock
 
+# Si una alarma cortara su importación, quedaría a medias y no serviría a ninguna otra prueba.
+import torch._dynamo  # noqa: F401
+
 from course_lib.judging import check, running
 from course_lib.judging import judge as judging
 from course_lib.judging.check import check_exercise
