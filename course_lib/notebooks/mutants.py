@@ -48,6 +48,7 @@ def changes_of(code: str) -> list[Change]:
         for path, node in _nodes_with_paths(tree)
         if getattr(node, "lineno", None) in lines and not _is_docstring(tree, path)
         for new in _changes(node)
+        if not (_forgets_the_sign(_follow(tree, path[:-1])) and _is_opposite(node, new))
     ]
 
 
@@ -214,6 +215,17 @@ def _change_call(node):
         fewer = node.keywords[:index] + node.keywords[index + 1 :]
         changes.append(ast.Call(node.func, node.args, fewer))
     return changes
+
+
+def _forgets_the_sign(node):
+    """Si es `(…).square` o `(…).abs`, que dan lo mismo de un número y de su opuesto."""
+    return isinstance(node, ast.Attribute) and node.attr in ("square", "abs")
+
+
+def _is_opposite(node, new):
+    """Si el cambio es b − a, donde decía a − b."""
+    both = isinstance(node, ast.BinOp) and isinstance(new, ast.BinOp) and type(new.op) is ast.Sub
+    return both and (new.left, new.right) == (node.right, node.left)
 
 
 def _is_module(node):
