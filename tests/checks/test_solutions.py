@@ -12,14 +12,6 @@ from course_lib.notebooks.topic_source import TopicSource
 from tests.checks.judging import each_runs_once, failures, mutations, pair_mutants
 from tests.checks.solutions import ROOT, read_solutions
 
-# Mutantes que hacen lo mismo que la solución, por ejercicio: «original → cambiado», y por qué.
-EQUIVALENT: dict[str, dict[str, str]] = {
-    "key_value_store.soft_lookup": {
-        "distances = (K - query).square().sum(dim=-1) → "
-        "distances = (query - K).square().sum(dim=-1)": "un cuadrado no tiene signo",
-    },
-}
-
 pytestmark = pytest.mark.usefixtures("as_user")
 
 every_solution = pytest.mark.parametrize(
@@ -46,13 +38,9 @@ def test_the_mutants_of_the_solution_are_killed(solution):
         made = mutations(exercise, solution)
         pairs = pair_mutants(made, most=12), pair_mutants(made, most=12, known=True)
     tried, alive = sum(m.tried for m in made), [each for m in made for each in m.alive]
-    excused = EQUIVALENT.get(solution.name, {})
-    unexcused = [description for description in alive if description not in excused]
-    killed = tried - len(alive)
-    print(f"{solution.name}: {killed}/{tried} mutantes muertos, {len(excused)} equivalentes")
+    print(f"{solution.name}: {tried - len(alive)}/{tried} mutantes muertos")
     assert tried > 0
-    assert unexcused == []
-    assert sorted(set(excused) - set(alive)) == [], "la lista de equivalentes tiene de más"
+    assert alive == []
     assert [each for m in made for each in m.false] == [], "la pista acusa de un error que no está"
     false = [each for found in pairs for each in found.false]
     assert false == [], "con dos errores a la vez, la pista acusa de otro que no está"
