@@ -109,6 +109,9 @@ def assert_formulas_are_set(page) -> None:
 
 # Bloques y fórmulas que no caben a lo ancho, también los que están plegados.
 CUT = """() => {
+  document.querySelectorAll('.bd-article *').forEach(e => {
+    if (getComputedStyle(e).contentVisibility === 'auto') e.style.contentVisibility = 'visible';
+  });
   document.querySelectorAll('.bd-article details').forEach(e => { e.open = true; });
   return [...document.querySelectorAll('.bd-article :is(pre, .formula)')]
     .filter(e => e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1)

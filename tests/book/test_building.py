@@ -1,6 +1,7 @@
 """Qué detiene la construcción, qué se vuelve a ejecutar y qué interruptores hay."""
 
 import json
+import xml.etree.ElementTree as ET
 
 import pytest
 from bs4 import BeautifulSoup
@@ -181,6 +182,10 @@ def test_colab_button_only_with_a_repository(tiny_book):
     assert "colab.research.google.com" not in book.html("book/uno")
 
     book.configure('url: ""\n  branch', f"url: {REPOSITORY}\n  branch")
+    changes = (
+        "# Cambios\n\n## Sin publicar\n\n- Nada.\n\n## 1.2.0 · 2026-11-23\n\n- **Algo** & más.\n"
+    )
+    (book.folder / "CHANGELOG.md").write_text(changes, encoding="utf-8")
     assert book.build().returncode == 0
     button = "colab.research.google.com/github/alguien/curso/blob/gh-pages/notebooks/book/uno.ipynb"
     assert button in book.html("book/uno")
@@ -204,6 +209,15 @@ def test_colab_button_only_with_a_repository(tiny_book):
     assert (
         "Sitemap: https://alguien.github.io/curso/sitemap.xml" in (html / "robots.txt").read_text()
     )
+    picture = "https://alguien.github.io/curso/_static/pictures/book/uno.png"
+    assert page.select_one("meta[property='og:image']")["content"] == picture
+    told = ET.parse(html / "feed.xml").getroot()
+    atom = "{http://www.w3.org/2005/Atom}"
+    assert [e.findtext(f"{atom}updated") for e in told.iter(f"{atom}entry")] == [
+        "2026-11-23T00:00:00Z"
+    ]
+    assert "<strong>Algo</strong> &amp; más." in told.findtext(f".//{atom}content")
+    assert page.select_one("link[type='application/atom+xml']")["href"].endswith("/feed.xml")
     assert 'href="https://alguien.github.io/curso/search.html"' in (html / "404.html").read_text()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
+from PIL import Image
 
 from course_lib import __version__
 from tests.book.conftest import ROOT, pages_of_toc
@@ -104,6 +105,25 @@ def test_pages_say_what_they_are(site: Path, page_name: str):
     if course:
         told = json.loads(course[0].string)
         assert (told["@type"], told["inLanguage"], told["description"]) == ("Course", "es", said)
+
+
+def test_pages_have_a_picture_to_share(site: Path, page_name: str):
+    """Del tamaño que piden quienes la muestran, ligera, y con el título y una figura."""
+    said = {m["property"]: m["content"] for m in read(site, page_name).select("meta[property]")}
+    assert said["og:site_name"] == "Atención y Transformers"
+    path = (site / f"{page_name}.html").parent / said["og:image"]
+    assert path.stat().st_size < 60_000
+    with Image.open(path) as image:
+        assert image.size == (1200, 630)
+        ink = image.convert("L").point(lambda light: 255 * (light < 200))
+    assert ink.crop((0, 100, 1200, 300)).getbbox(), "sin título"
+    assert ink.crop((0, 330, 1200, 630)).getbbox(), "sin figura"
+
+
+def test_rows_are_named(site: Path, page_name: str):
+    """La primera columna de una tabla con la esquina vacía encabeza sus filas."""
+    for table in read(site, page_name).select("article table:has(thead td:first-child)"):
+        assert not table.select("tbody tr > td:first-child")
 
 
 def test_what_crawlers_and_lost_readers_get(site: Path):

@@ -1,11 +1,13 @@
 """Lo que leen los buscadores y quien comparte una página, y lo que se ve donde no hay ninguna."""
 
 import json
+import re
 from pathlib import Path
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from docutils import nodes
+from markdown_it import MarkdownIt
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
@@ -13,6 +15,8 @@ from .downloads import site_address
 
 LENGTH = 155
 APART = (nodes.figure, nodes.Admonition, nodes.table, addnodes.glossary, nodes.raw)
+CHANGES = "CHANGELOG.md"
+VERSION = re.compile(r"^## (\d+\.\d+\.\d+) · (\d{4}-\d\d-\d\d)\n(.*?)(?=^## |\Z)", re.M | re.S)
 LICENSE = "https://creativecommons.org/licenses/by/4.0/"
 
 
@@ -22,6 +26,8 @@ def describe(app: Sphinx, pagename, templatename, context, doctree) -> None:
     context["site_address"] = address = site_address(app.config)
     if address:
         context["pageurl"] = f"{address}{quote(pagename)}.html"
+        if Path(app.srcdir, CHANGES).is_file():
+            context["feed"] = f"{address}feed.xml"
     if pagename == app.config.root_doc:
         context["structured"] = json.dumps(course(app, context), ensure_ascii=False)
 
@@ -68,12 +74,17 @@ def course(app: Sphinx, context: dict) -> dict:
 
 
 def write_for_crawlers(app: Sphinx, exception: Exception | None) -> None:
-    """`robots.txt` y, si el sitio tiene dirección, `sitemap.xml`."""
+    """`robots.txt` y, si el sitio tiene dirección, `sitemap.xml` y `feed.xml`."""
     if exception is not None or app.builder.format != "html":
         return
     address = site_address(app.config)
     robots, sitemap = "User-agent: *\nAllow: /\n", Path(app.outdir, "sitemap.xml")
-    sitemap.unlink(missing_ok=True)
+    changes, news = Path(app.srcdir, CHANGES), Path(app.outdir, "feed.xml")
+    for path in (sitemap, news):
+        path.unlink(missing_ok=True)
+    if address and changes.is_file():
+        text = feed(changes.read_text(encoding="utf-8"), address, app.config)
+        news.write_text(text, encoding="utf-8")
     if address:
         robots += f"Sitemap: {address}sitemap.xml\n"
         pages = "".join(
@@ -88,6 +99,32 @@ def write_for_crawlers(app: Sphinx, exception: Exception | None) -> None:
     Path(app.outdir, "robots.txt").write_text(robots, encoding="utf-8")
 
 
+def feed(changes: str, address: str, config) -> str:
+    """Las versiones publicadas, en Atom: cada una con lo que cambió."""
+    render = MarkdownIt().render
+    entries = [
+        f"<entry><title>{escape(config.project)} {version}</title>"
+        f"<id>{escape(address)}feed.xml#{version}</id><updated>{date}T00:00:00Z</updated>"
+        f'<link href="{escape(address)}"/>'
+        f'<content type="html">{escape(render(text))}</content></entry>\n'
+        for version, date, text in VERSION.findall(changes)
+    ]
+    last = max((date for _, date, _ in VERSION.findall(changes)), default="1970-01-01")
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="{config.language}">\n'
+        f"<title>{escape(config.project)}</title><id>{escape(address)}</id>"
+        f"<updated>{last}T00:00:00Z</updated><author><name>{escape(config.author)}</name></author>"
+        f'<link rel="self" href="{escape(address)}feed.xml"/>\n{"".join(entries)}</feed>\n'
+    )
+
+
+def name_project(app: Sphinx, config) -> None:
+    """El proyecto se llama como el libro; Jupyter Book solo pone el título de sus páginas."""
+    config.project = config.html_title
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("config-inited", name_project)
     app.connect("html-page-context", describe)
     app.connect("build-finished", write_for_crawlers)

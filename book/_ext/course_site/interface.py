@@ -42,14 +42,38 @@ def _deferred(script):
 # columna, y las obras de la bibliografía son los elementos de su lista.
 SPOKEN = (
     (re.compile(r"<th([^>]*)>((?:<p>)?\s*(?:</p>)?)</th>"), r"<td\1>\2</td>"),
+    (re.compile(r'<td([^>]*?) scope="\w+"'), r"<td\1"),
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
 )
+# Una firma de varios renglones llega como una lista de definiciones sin nada que definir.
+SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.S)
+LINES = (("<dl>", '<span class="sig-lines">'), ("</dl>", "</span>"), ("<dd>", "<span>"))
+TABLE = re.compile(r"<table\b.*?</table>", re.S)
+CORNER = re.compile(r"<thead>\s*<tr[^>]*>\s*<td")
+FIRST = re.compile(r"(<tr[^>]*>\s*)<td([^>]*)>(.*?)</td>", re.S)
 
 
 def mend_markup(app: Sphinx, pagename, templatename, context, doctree) -> None:
     """Corrige en la página lo que otros escriben mal para quien no la ve."""
     for wrong, right in SPOKEN:
         context["body"] = wrong.sub(right, context.get("body", ""))
+    context["body"] = TABLE.sub(name_rows, context.get("body", ""))
+    context["body"] = SIGNATURE.sub(unlisted, context["body"])
+
+
+def unlisted(signature: re.Match) -> str:
+    text = signature[0].replace("</dd>", "</span>")
+    for wrong, right in LINES:
+        text = text.replace(wrong, right)
+    return text
+
+
+def name_rows(table: re.Match) -> str:
+    """Si la esquina está vacía, la primera columna dice de qué es cada fila."""
+    head, mark, rows = table[0].partition("<tbody>")
+    if not CORNER.search(head):
+        return table[0]
+    return head + mark + FIRST.sub(r'\1<th scope="row"\2>\3</th>', rows)
 
 
 # El veredicto de un cuaderno enlaza el archivo del capítulo, que está en la carpeta del curso.
