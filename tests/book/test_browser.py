@@ -402,6 +402,30 @@ def test_progress_is_kept_in_this_browser_alone(address: str, visit):
     assert seen.outside == [] and seen.problems == []
 
 
+def test_a_link_shows_what_it_leads_to(address: str, visit):
+    """Un término, una ecuación y una cita: con el puntero o con el foco, y Escape los quita."""
+    seen = visit(f"{address}/book/attention.html")
+    page, card = seen.page, seen.page.locator(".preview-card")
+    page.locator("article a[href='glossary.html#term-consulta']").first.hover()
+    card.wait_for()
+    assert card.inner_text().startswith("consulta") and card.locator("a, button").count() == 0
+    page.keyboard.press("Escape")
+    assert card.count() == 0
+    page.mouse.move(0, 0)
+    page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+    page.keyboard.press("Tab")  # Desde aquí, el foco es de quien usa el teclado.
+    for selector in ("a.reference.internal[href*='#equation-']", "a[href*='bibliography.html#']"):
+        link = page.locator(f"article {selector}").first
+        link.focus()
+        card.wait_for()
+        assert link.get_attribute("aria-describedby") == card.get_attribute("id")
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0 and (card.inner_text() or card.locator("math").count())
+        page.keyboard.press("Tab")  # No atrapa: el foco sigue, y la tarjeta es otra o ninguna.
+        assert link.get_attribute("aria-describedby") is None
+    assert seen.problems == [] and seen.outside == []
+
+
 def test_keyboard_focus_is_visible(address: str, visit):
     page = visit(f"{address}/book/attention.html").page
     for _ in range(4):
