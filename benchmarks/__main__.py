@@ -11,7 +11,8 @@ from benchmarks import _report
 
 
 def main() -> None:
-    available = [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name[0] != "_"]
+    modules = pkgutil.iter_modules(benchmarks.__path__)
+    available = [m.name for m in modules if m.name[0] != "_" and not m.ispkg]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=benchmarks.__doc__)
     parser.add_argument("names", nargs="*", metavar="NOMBRE", help=", ".join(available))
     parser.add_argument("--device", default="cpu", help="cpu (la de por defecto), cuda o mps")

@@ -71,7 +71,7 @@ MACHINE = re.compile(
     r"|[a-z]:(?:[\d#]|[a-z-]+;)|stroke="  # y hojas de estilo
 )
 OPTIONS = {"loc", "style", "textcoords", "xycoords"}  # argumentos cuyo valor no es prosa
-SPOKEN_ROLES = {"term", "ref", "doc", "numref", "eq"}
+SPOKEN_ROLES = {"term", "ref", "doc", "numref", "eq", "record"}
 
 
 @dataclass(frozen=True)

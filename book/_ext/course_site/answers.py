@@ -36,6 +36,8 @@ class BuiltBook:
         """El texto de un rol como lo muestra la página, con su enlace si hay adónde."""
         if name == "download":  # el cuaderno trae la biblioteca, y el archivo va en ella
             return f"`{split_explicit_title(content)[1]}`"
+        if name == "record":
+            return split_explicit_title(content)[1]
         domain, _, kind = name.rpartition(":")
         domain = domain or DOMAINS.get(name)
         if domain is None:

@@ -11,7 +11,7 @@ OWN_TEXT = "el código del capítulo"
 LOCK = "requirements.txt"
 # Lo que un capítulo lee, con su ruta escrita en una celda: modelos, mediciones y ejercicios.
 MODEL = re.compile(r"book/_models/\w+")
-RECORD = re.compile(r"benchmarks/results/\w+\.json")
+RECORD = re.compile(r"benchmarks/results/[\w/]+\.json")
 EXAMPLE = re.compile(r"book/_static/instructor_guide/\w+")
 
 

@@ -1,0 +1,187 @@
+"""Los experimentos: se reanudan, se eligen sin mirar la prueba y se cuentan con su intervalo."""
+
+import importlib
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RECORDS = ROOT / "benchmarks" / "results" / "experiments"
+TINY = '''"""Un experimento diminuto
+
+De juguete.
+"""
+import os, signal
+from pathlib import Path
+from benchmarks.experiments import Experiment, Rival, Splits
+
+LOG = Path(__file__).with_name("log")
+BETTER = {"a": (1.0, 0.0), "b": (0.5, 1.0), "roto": (float("nan"), 1.0), None: (0.2, 0.3)}
+
+
+def splits(seed):
+    return Splits(["se aprende"], ["se elige"], ["se mide"])
+
+
+def fit(train, validation, setting, seed):
+    assert (train, validation) == (["se aprende"], ["se elige"])
+    with LOG.open("a") as log:
+        log.write(f"{setting} {seed}\\n")
+    if seed == 3 and Path(__file__).with_name("cut").exists():
+        os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return setting, seed
+
+
+def fitted(*arguments):
+    setting, seed = fit(*arguments)
+    return lambda examples: BETTER[setting][examples == ["se mide"]] + seed / 100
+
+
+EXPERIMENT = Experiment(
+    splits=splits,
+    rivals={"nuestro": Rival(fitted, ("a", "roto", "b")), "otro": Rival(fitted)},
+    measure=lambda model, examples: {"acierto": model(examples)},
+    measures={"acierto": "%"},
+    chosen_by="acierto",
+    tuning_seeds=2,
+)
+'''
+RUN = """
+import sys
+from pathlib import Path
+from benchmarks.experiments import _running
+if __name__ == "__main__":
+    _running.UNFINISHED = Path(sys.argv[1])
+    _running.run_all("tiny_experiment", "cpu", 1)
+"""
+
+
+@pytest.fixture
+def package(monkeypatch, tmp_path):
+    """Los módulos de `benchmarks.experiments`, y el experimento diminuto, también en otro proceso."""  # noqa: E501
+    (tmp_path / "tiny_experiment.py").write_text(TINY, encoding="utf-8")
+    (tmp_path / "run.py").write_text(RUN, encoding="utf-8")
+    for folder in (ROOT, tmp_path):
+        monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (ROOT, tmp_path))))
+    monkeypatch.delitem(sys.modules, "tiny_experiment", raising=False)
+    yield lambda name: importlib.import_module(f"benchmarks.experiments.{name}")
+    sys.modules.pop("tiny_experiment", None)
+
+
+def launch(folder):
+    command = [sys.executable, folder / "run.py", folder / "unfinished"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def test_a_killed_experiment_goes_on_where_it_was(package, tmp_path):
+    (tmp_path / "cut").touch()
+    assert launch(tmp_path).returncode == -9
+    before = (tmp_path / "log").read_text().splitlines()
+    assert before[-1].endswith(" 3") and len(before) > 3
+    (tmp_path / "cut").unlink()
+    done = launch(tmp_path)
+    assert done.returncode == 0, done.stderr
+    after = (tmp_path / "log").read_text().splitlines()
+    assert [line for line in after if after.count(line) > 1] == [before[-1]] * 2, (
+        "solo se repite lo que se estaba haciendo"
+    )
+    # De «a», «roto» y «b», dos semillas para elegir; después, las otras tres de la elegida.
+    assert len(set(after)) == 3 * 2 + 3 + 5
+    launch(tmp_path)
+    assert (tmp_path / "log").read_text().splitlines() == after, "terminado, no se repite nada"
+
+
+def test_each_rival_is_chosen_by_validation_and_reported_on_test(package, tmp_path, monkeypatch):
+    running, record_of = package("_running"), package("_record")
+    monkeypatch.setattr(running, "UNFINISHED", tmp_path / "unfinished")
+    found = running.run_all("tiny_experiment", "cpu", 1)
+    experiment = running.load("tiny_experiment")
+    record = record_of.make_record("tiny", "Uno\n\nDos.", experiment, found, "cpu")
+    ours, other = record["rivals"]["nuestro"], record["rivals"]["otro"]
+    assert ours["chosen"] == "a" and ours["at_edge"], "«b» es mejor solo en la prueba"
+    assert ours["test"]["acierto"]["values"] == pytest.approx([0, 0.01, 0.02, 0.03, 0.04])
+    assert ours["validation"]["acierto"]["mean"] == pytest.approx(1.02)
+    difference = other["difference"]["acierto"]
+    assert difference["mean"] == pytest.approx(0.3)
+    assert difference["half_width"] == pytest.approx(0), "por parejas, la suerte común se va"
+    assert ours["tried"][1] is None, "«roto» no tiene media, y no se elige"
+    assert record["rows"] == [["nuestro", "2.0 ± 2.0"], ["otro", "32.0 ± 2.0"]]
+
+
+def test_the_interval_is_student_s(package):
+    interval = package("_record").interval
+    found = interval([1, 2, 3, 4, 5])
+    assert found["mean"] == 3
+    assert found["half_width"] == pytest.approx(2.7764 * 2.5**0.5 / 5**0.5, abs=1e-4)
+    assert interval([2])["half_width"] is None
+    with pytest.raises(ValueError, match="números finitos"):
+        interval([1, float("nan")])
+
+
+def test_the_curve_is_the_mean_of_the_seeds(package):
+    curves = [[(10, 2.0), (20, 1.0)], [(10, 4.0), (20, 1.0)]]
+    found = package("_record")._mean_curve(curves)
+    assert found["steps"] == [10, 20] and found["mean"] == [3.0, 1.0]
+    assert found["half_width"][0] > 1 and found["half_width"][1] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seeds": (0, 1, 2)}, "se esperaban 5 semillas distintas o más"),
+        ({"seeds": (0, 1, 2, 3, 3)}, "se esperaban 5 semillas distintas o más"),
+        ({"tuning_seeds": 0}, "tuning_seeds: se esperaba de 1 a 5"),
+        ({"chosen_by": "gusto"}, "chosen_by: se esperaba una de"),
+        ({"measures": {"acierto": "kg"}}, "measures: se esperaba una unidad"),
+        ({"rivals": {}}, "rivals: se esperaba al menos uno además del nuestro"),
+    ],
+)
+def test_an_experiment_that_proves_nothing_is_refused(package, change, message):
+    experiment = importlib.import_module("tiny_experiment").EXPERIMENT
+    with pytest.raises(ValueError, match=message):
+        replace(experiment, **change)
+
+
+def test_bad_splits_and_measures_are_refused(package):
+    tiny, kinds = importlib.import_module("tiny_experiment"), package("_experiment")
+    leaky = replace(tiny.EXPERIMENT, splits=lambda seed: kinds.Splits([1, 2], [3], [4, 2]))
+    with pytest.raises(ValueError, match="1 ejemplos de la prueba que están también fuera"):
+        leaky.split(0)
+    empty = replace(tiny.EXPERIMENT, splits=lambda seed: kinds.Splits([1], [], [2]))
+    with pytest.raises(ValueError, match=r"no hay ejemplos en .*validation"):
+        empty.split(0)
+    partial = replace(tiny.EXPERIMENT, measure=lambda model, examples: {})
+    with pytest.raises(ValueError, match="measure: se esperaba"):
+        partial.figures(None, [])
+    with pytest.raises(ValueError, match=r"se esperaba EXPERIMENT = Experiment"):
+        package("_running").load("json")
+
+
+def test_an_unknown_experiment_is_wrong_usage():
+    command = [sys.executable, "-m", "benchmarks.experiments", "no_existe"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 2 and "no_existe" in run.stderr and "decoder" in run.stderr
+
+
+def test_every_experiment_has_its_record(package):
+    record_of, running = package("_record"), package("_running")
+    modules = pkgutil.iter_modules([ROOT / "benchmarks" / "experiments"])
+    names = {module.name for module in modules if module.name[0] != "_"}
+    assert names == {path.stem for path in RECORDS.glob("*.json")}
+    for name in sorted(names):
+        record = json.loads((RECORDS / f"{name}.json").read_text("utf-8"))
+        experiment = running.load(f"benchmarks.experiments.{name}")
+        assert list(record["rivals"]) == list(experiment.rivals)
+        assert len(record["seeds"]) >= 5 and record["machine"]["fecha"]
+        doc = sys.modules[f"benchmarks.experiments.{name}"].__doc__
+        assert [record["title"], *record["details"]] == doc.strip().split("\n\n")
+        page = (RECORDS / f"{name}.md").read_text("utf-8")
+        assert page == record_of.as_markdown(record), f"{name}.md no es lo que dice su .json"
