@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -185,3 +186,33 @@ def test_every_experiment_has_its_record(package):
         assert [record["title"], *record["details"]] == doc.strip().split("\n\n")
         page = (RECORDS / f"{name}.md").read_text("utf-8")
         assert page == record_of.as_markdown(record), f"{name}.md no es lo que dice su .json"
+
+
+MARKS = re.compile(r"\{[\w:-]+\}`([^`<]*?)(?:\s*<[^>]*>)?`|\*\*|(?<!\w)\*|\*(?!\w)")
+
+
+def read_page(name):
+    """Lo que se lee de una página, en un solo renglón."""
+    text = (ROOT / "book" / f"{name}.md").read_text("utf-8")
+    return " ".join(MARKS.sub(lambda found: found[1] or "", text).split())
+
+
+def test_the_book_says_what_the_table_of_claims_says(package):
+    claims = package("_claims")
+    table = claims.read_claims()
+    for claim in table:
+        gone = claim["verdict"] == "se retiró"
+        assert (claim["says"] in read_page(claim["page"])) != gone, claim["says"]
+        if "record" in claim and claim["record"] != "página":
+            assert (RECORDS.parent / f"{claim['record']}.json").is_file(), claim["record"]
+    assert claims.TABLE.read_text("utf-8") == claims.as_markdown(table), (
+        "la tabla no está al día: python -m benchmarks.experiments --claims"
+    )
+
+
+def test_every_figure_of_a_record_in_the_book_is_in_the_table(package):
+    known = {claim.get("figure") for claim in package("_claims").read_claims()}
+    for path in (ROOT / "book").glob("*.md"):
+        text = path.read_text("utf-8")
+        used = {" ".join(t.split()) for t in re.findall(r"\{record\}`[^`]*<([^<>`]+)>`", text)}
+        assert used <= known, f"{path.stem}: faltan en benchmarks/claims.toml {used - known}"

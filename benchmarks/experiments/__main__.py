@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from benchmarks import experiments
-from benchmarks.experiments import _record, _running
+from benchmarks.experiments import _claims, _record, _running
 
 
 def main() -> None:
@@ -18,12 +18,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.experiments", description=experiments.__doc__
     )
-    parser.add_argument("names", nargs="+", metavar="NOMBRE", help=", ".join(available))
+    parser.add_argument("names", nargs="*", metavar="NOMBRE", help=", ".join(available))
     parser.add_argument("--device", default="cpu", help="cpu (la de por defecto), cuda o mps")
     parser.add_argument(
         "--jobs", type=int, help="entrenamientos a la vez: en la CPU, uno por núcleo; si no, uno"
     )
+    parser.add_argument(
+        "--claims", action="store_true", help="solo rehace la tabla de lo que el libro afirma"
+    )
     options = parser.parse_args()
+    if bool(options.names) == options.claims:
+        parser.error(f"se esperaba un experimento o --claims; los hay: {', '.join(available)}")
     if unknown := set(options.names) - set(available):
         parser.error(f"no existe {', '.join(sorted(unknown))}; los hay: {', '.join(available)}")
     on_cpu = torch.device(options.device).type == "cpu"
@@ -42,6 +47,7 @@ def main() -> None:
         )
         _record.save(record)
         Console().print(Markdown(_record.as_markdown(record)))
+    _claims.save()
 
 
 if __name__ == "__main__":
