@@ -5,6 +5,8 @@ import hashlib
 import importlib
 import json
 import multiprocessing
+import os
+import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -163,7 +165,7 @@ class _Workers:
         self.module, self.device, self.folder = module, device, folder
         # «spawn»: un proceso bifurcado no puede usar CUDA.
         context = multiprocessing.get_context("spawn")
-        self.pool = ProcessPoolExecutor(jobs, mp_context=context)
+        self.pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_with_parent)
         columns = (MofNCompleteColumn(), BarColumn(), TextColumn("quedan"), TimeRemainingColumn())
         self.progress = Progress(*columns, speed_estimate_period=3600)
         self.task = self.progress.add_task(module, total=total)
@@ -199,6 +201,16 @@ class _Workers:
 
     def _path(self, job: Job) -> Path:
         return self.folder / f"{hashlib.sha256(repr(tuple(job)).encode()).hexdigest()[:16]}.json"
+
+
+def _leave_with_parent() -> None:
+    """Si muere el proceso principal, los demás no se quedan esperando un trabajo que no llegará."""
+
+    def watch() -> None:
+        multiprocessing.parent_process().join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _run_and_keep(module: str, job: Job, device: str, path: Path) -> Run:
