@@ -25,9 +25,11 @@ Submissions = Annotated[
     ),
 ]
 Out = Annotated[
-    Path,
+    Path | None,
     typer.Option(
-        metavar="CARPETA", help="Dónde queda todo; con la misma carpeta, se sigue donde quedó."
+        metavar="CARPETA",
+        help="Dónde queda todo; con la misma carpeta, se sigue donde quedó. Obligatoria, menos con "
+        "--dry-run.",
     ),
 ]
 Topics = Annotated[
@@ -60,6 +62,10 @@ Site = Annotated[
         help="El sitio del curso (https://…): las páginas enlazan sus capítulos.",
     ),
 ]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Dice qué se calificaría y qué no; no ejecuta ni escribe nada."),
+]
 Unsafe = Annotated[
     bool, typer.Option("--unsafe-no-sandbox", help="Ejecuta el código ajeno sin aislarlo.")
 ]
@@ -67,18 +73,21 @@ Unsafe = Annotated[
 
 def grade(
     submissions: Submissions,
-    out: Out,
+    out: Out = None,
     topic: Topics = None,
     workers: Workers = None,
     worksheet: Worksheet = None,
     cluster: Cluster = None,
     site: Site = None,
+    dry_run: DryRun = False,
     unsafe_no_sandbox: Unsafe = False,
 ) -> None:
     """Califica las entregas de una clase, cada una aislada, y escribe notas e informes."""
     from course_lib.grading.classroom.worksheet import read_worksheet
 
     topics = list(dict.fromkeys(topic or ()))
+    if out is None and not dry_run:
+        raise typer.BadParameter("Falta --out.")
     told = {"--workers": workers, "--worksheet": worksheet, "--cluster": cluster, "--site": site}
     command = ["course", "grade", submissions, "--out", out]
     command += [x for name, value in told.items() if value is not None for x in (name, value)]
@@ -86,6 +95,9 @@ def grade(
     with _told_errors(command):
         _require_usable(topics, site)
         sheet = read_worksheet(worksheet) if worksheet is not None else None
+        if dry_run:
+            _print_foreseen(submissions, topics, sheet)
+            return
         _require_isolated(needed=not (unsafe_no_sandbox or cluster))
         printed = {"worksheet": sheet, "site": site}
         options = {"workers": workers, "cluster": cluster, "sandboxed": not unsafe_no_sandbox}
@@ -251,6 +263,49 @@ def _print_summary(results: object, published: object) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
     for name, path in published.files.items():
         console.print(f"{name}: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_foreseen(submissions: Path, topics: list[str], sheet: object) -> None:
+    """Dice qué se calificaría, sin ejecutar nada de nadie."""
+    from course_lib.grading.classroom.collection import collect
+    from course_lib.grading.classroom.preview import foresee
+    from course_lib.grading.sandbox.wire import clean
+
+    console = Console()
+    found = foresee(collect(submissions), topics)
+    table = Table("Estudiante", "Archivo", "Tema", "Qué se haría", title="Sin calificar nada")
+    delivered: dict[str, set[str]] = {}
+    for one in found:
+        done = f"no se califica: {one.refusal}" if one.refusal else "se califica"
+        source = one.entry.source if one.entry.source != one.entry.student else "–"
+        told = (one.entry.student, source, one.topic or "–")
+        done = f"{done}; {one.note}" if one.note else done
+        table.add_row(*(Text(clean(text, 80)) for text in told), Text(clean(done, 300)))
+        if not one.refusal:
+            delivered.setdefault(one.topic, set()).add(one.entry.owner)
+    console.print(table)
+    for text in _foreseen_in_words(found, delivered, topics, sheet):
+        console.print(clean(text, 2000), markup=False, highlight=False, soft_wrap=True)
+
+
+def _foreseen_in_words(
+    found: list, delivered: dict[str, set[str]], topics: list[str], sheet: object
+) -> Iterator[str]:
+    refused = sum(bool(one.refusal) for one in found)
+    students = len({one.entry.owner for one in found})
+    yield (
+        f"Estudiantes: {students}. Entregas que se califican: {len(found) - refused}; que no: "
+        f"{refused}."
+    )
+    if delivered:
+        told = ", ".join(f"{topic} ({len(delivered[topic])})" for topic in sorted(delivered))
+        yield f"Temas, y cuántos estudiantes entregaron cada uno: {told}."
+    if len(delivered) > 1 and not topics:
+        yield "Hay varios: al calificar, di cuáles cuentan con --topic."
+    if sheet is not None:
+        strangers = {o.entry.student: None for o in found if not sheet.rows_of(o.entry)}
+        yield f"No están en la hoja: {', '.join(strangers) or 'nadie; están todos'}."
+    yield "No se ejecutó ni se escribió nada."
 
 
 def _class_table(results: object) -> Table:

@@ -26,6 +26,7 @@ from course_lib.notebooks.fingerprint import imported_modules, is_check, parse_c
 MAX_FILE = 20 << 20
 MAX_CELLS = 2000
 MAX_CODE = 512 << 10  # analizarlo ocupa cientos de veces más, y fuera de la caja
+UNKNOWN_TOPIC = "el cuaderno no define ninguna respuesta de los ejercicios del curso"
 
 
 class SubmissionError(Exception):

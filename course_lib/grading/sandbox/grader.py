@@ -55,6 +55,7 @@ from course_lib.grading.sandbox.wire import (
     decode,
 )
 from course_lib.grading.submission import (
+    UNKNOWN_TOPIC,
     Sheet,
     Submission,
     SubmissionError,
@@ -247,8 +248,7 @@ class Grader:
             return SubmissionResult("unreadable", str(error))
         topic = asked_topic(submission, topic) if topic else guess_topic(submission)
         if topic is None:
-            message = "el cuaderno no define ninguna respuesta de los ejercicios del curso"
-            return SubmissionResult("unknown", message)
+            return SubmissionResult("unknown", UNKNOWN_TOPIC)
         grading = _Grading(self, submission, topic_sheet(topic), seed_for(submission, seed))
         try:
             results, broken = grading.run()

@@ -1,0 +1,72 @@
+"""Qué se calificaría: lo que se sabe de cada entrega leyéndola, sin ejecutar nada suyo."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from course_lib.grading.classroom.collection import Entry
+from course_lib.grading.provenance import COURSE_NOTEBOOKS, course_notebook
+from course_lib.grading.submission import (
+    UNKNOWN_TOPIC,
+    SubmissionError,
+    asked_topic,
+    guess_topic,
+    read_submission,
+    topic_sheet,
+)
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """Lo que pasaría con una entrega.
+
+    Argumentos:
+        entry: la entrega.
+        topic: su tema, si se reconoce.
+        refusal: por qué no se calificaría; vacío si se calificaría.
+        note: lo que conviene saber de una que se calificaría.
+    """
+
+    entry: Entry
+    topic: str | None = None
+    refusal: str = ""
+    note: str = ""
+
+
+def foresee(entries: Iterable[Entry], topics: list[str]) -> list[Foreseen]:
+    """Dice qué pasaría con cada entrega, en su orden.
+
+    Argumentos:
+        entries: las entregas.
+        topics: los temas que se piden; con uno solo, lo que no dice de cuál es, es de él.
+    """
+    seen = [_foresee_one(entry, topics[0] if len(topics) == 1 else None) for entry in entries]
+    own = Counter((one.entry.owner, one.topic) for one in seen if not one.refusal)
+    return [
+        one
+        if one.refusal
+        else replace(one, note=_note(one, own[one.entry.owner, one.topic], topics))
+        for one in seen
+    ]
+
+
+def _foresee_one(entry: Entry, topic: str | None) -> Foreseen:
+    if not isinstance(entry.content, bytes):
+        return Foreseen(entry, refusal=entry.content)
+    try:
+        submission = read_submission(entry.content)
+    except SubmissionError as error:
+        return Foreseen(entry, refusal=str(error))
+    found = asked_topic(submission, topic) if topic else guess_topic(submission)
+    if found is None:
+        return Foreseen(entry, refusal=UNKNOWN_TOPIC)
+    kind = course_notebook(submission, topic_sheet(found))
+    return Foreseen(entry, found, COURSE_NOTEBOOKS.get(kind, ""))
+
+
+def _note(one: Foreseen, together: int, topics: list[str]) -> str:
+    if topics and one.topic not in topics:
+        return "no cuenta para la nota"
+    return f"de sus {together} cuadernos del tema cuenta el mejor" if together > 1 else ""
