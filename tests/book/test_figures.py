@@ -250,6 +250,10 @@ def test_the_laboratory_computes_what_the_library_does(chromium):
         expected = attention_weights(query, PRONOUN_KEYS, beta=beta)[0]
         shown = page.locator("svg.lab-live text").all_text_contents()[:8]
         assert torch.allclose(torch.tensor(list(map(float, shown))).double(), expected, atol=0.0051)
+        computed = page.evaluate(
+            "([end, beta]) => laboratory.computes.pronoun.attention(end, beta)", [ending, beta]
+        )
+        assert torch.allclose(torch.tensor(computed).double(), expected, atol=1e-6)
         named = page.locator("svg.lab-live").get_attribute("aria-label")
         assert named.startswith(f"Pesos de «{ending}»: Pica {shown[0]}; el {shown[1]}")
     assert "ajo" in page.get_by_role("status").inner_text()
@@ -267,6 +271,7 @@ def test_the_soft_store_laboratory_computes_what_the_library_does(chromium):
     place = f'<div data-laboratory="dictionary_soft_store">{drawing}</div>'
     page.set_content(f"{place}<script>{script}</script>")
     slider, box = page.get_by_role("slider"), page.get_by_label("Busca")
+    kept = "lasaña de verduras, lasaña de pollo, milanesa y flan"
     assert box.input_value() == "lasaña" and slider.input_value() == "3"
     for typed, beta in (("lasaña", 3.0), ("Flan", 7.5), ("  pollo  frito ", 12.0), ("", 5.0)):
         box.fill(typed)
@@ -282,7 +287,14 @@ def test_the_soft_store_laboratory_computes_what_the_library_does(chromium):
         ] == shown
         exact = f"{STORE[query]} minutos" if query in STORE else "no está"
         told = page.get_by_role("status").inner_text()
-        assert told == f"Diccionario: {exact}. Almacén suave: {mixture:.0f} minutos."
+        if query:
+            answer = f"Diccionario: {exact}. Almacén suave: {mixture:.0f} minutos, redondeados."
+            assert told == answer
+        else:
+            assert told == f"Escribe qué buscar. Hay {kept}."
+    box.fill("xyz")
+    told = page.get_by_role("status").inner_text()
+    assert "«xyz» no se parece a ninguna clave" in told and told.endswith(f"Hay {kept}.")
     page.close()
 
 

@@ -78,5 +78,5 @@ def test_the_laboratory_stops_where_the_library_does(chromium, p):
     steps, rest = found.n_updates.item(), found.remainders.item()
     assert said == (
         f"N = {steps}, resto R = {rest:.2f}, costo N + R = {steps + rest:.2f}. "
-        f"Con estados 1, 2 y 3, la salida es {found.states.item():.2f}."
+        f"Con estados 1, 2 y 3, la salida es {found.states.item():.2f} (los números, redondeados)."
     )

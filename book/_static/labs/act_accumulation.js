@@ -72,7 +72,7 @@
       });
       const y = steps.reduce((sum, { weight }, i) => sum + weight * (i + 1), 0);
       const numbers = `N = ${N}, resto R = ${R.toFixed(2)}, costo N + R = ${(N + R).toFixed(2)}`;
-      said.textContent = `${numbers}. Con estados 1, 2 y 3, la salida es ${y.toFixed(2)}.`;
+      said.textContent = `${numbers}. Con estados 1, 2 y 3, la salida es ${y.toFixed(2)} (los números, redondeados).`;
       svg.setAttribute("aria-label", `Pesos: ${steps.map(({ weight }) => weight.toFixed(2)).join(", ")}. ${numbers}.`);
     }
     controls.addEventListener("input", update);

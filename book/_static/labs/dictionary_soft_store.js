@@ -27,6 +27,8 @@
     return dot ? dot / Math.sqrt(squares(a) * squares(b)) : 0;
   }
 
+  const KEYS = STORE.map(([key]) => key).join(", ").replace(/, ([^,]*)$/, " y $1");
+
   function attention(query, beta) {
     const powers = STORE.map(([key]) => Math.exp(beta * cosine(query, key)));
     const total = powers.reduce((a, b) => a + b);
@@ -59,6 +61,16 @@
     const controls = make("div", { class: "lab-controls" }, make("label", {}, "Busca", query), make("label", {}, "β", slider, told));
     const answer = make("p", { class: "lab-said", role: "status" });
 
+    // Una búsqueda vacía, o que no se parece a nada, se dice con palabras: los pesos iguales no lo dicen.
+    function answered(text, found, minutes) {
+      if (!text) return `Escribe qué buscar. Hay ${KEYS}.`;
+      const exact = `Diccionario: ${found ? `${found.minutes} minutos` : "no está"}.`;
+      if (STORE.every(([key]) => cosine(text, key) === 0)) {
+        return `${exact} Almacén suave: «${text}» no se parece a ninguna clave, y la mezcla es la media de todas, ${minutes} minutos. Hay ${KEYS}.`;
+      }
+      return `${exact} Almacén suave: ${minutes} minutos, redondeados.`;
+    }
+
     function update() {
       const text = query.value.trim().toLowerCase().replace(/\s+/g, " ");
       const weights = attention(text, Number(slider.value));
@@ -73,7 +85,7 @@
       told.textContent = Number(slider.value).toFixed(1);
       slider.setAttribute("aria-valuetext", `β = ${told.textContent}`);
       svg.setAttribute("aria-label", `Pesos de «${text}»: ` + rows.map(({ key }, i) => `${key} ${weights[i].toFixed(2)}`).join("; "));
-      answer.textContent = `Diccionario: ${found ? `${found.minutes} minutos` : "no está"}. Almacén suave: ${Math.round(mixture)} minutos.`;
+      answer.textContent = answered(text, found, Math.round(mixture));
     }
     controls.addEventListener("input", update);
     laboratory.show(place, controls, svg, answer);

@@ -2,6 +2,9 @@
 
 // Lo que todos los laboratorios comparten; la página lo carga delante de los suyos.
 const laboratory = {
+  // Las cuentas de cada laboratorio, sin nada de la página: las pruebas las comparan con la biblioteca.
+  computes: {},
+
   make(tag, attributes, ...children) {
     const node = document.createElement(tag);
     for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
@@ -17,15 +20,74 @@ const laboratory = {
     return node;
   },
 
+  // Un dibujo vacío, del mismo ancho en todos los laboratorios.
+  canvas(height) {
+    return laboratory.draw(document.createDocumentFragment(), "svg", { viewBox: `0 0 480 ${height}`, role: "img" });
+  },
+
+  // Un control deslizante con su nombre y, al lado, lo que vale; `told` lo escribe `laboratory.tell`.
+  slider(name, said, attributes) {
+    const slider = laboratory.make("input", { type: "range", "aria-label": said, ...attributes });
+    const told = laboratory.make("span", { class: "lab-value", "aria-hidden": "true" });
+    return { slider, told, label: laboratory.make("label", {}, name, slider, told) };
+  },
+
+  tell({ slider, told }, text) {
+    told.textContent = text;
+    slider.setAttribute("aria-valuetext", text);
+  },
+
+  // Una opción entre varias; `options` son parejas de valor y nombre.
+  choice(group, legend, options, chosen, style = "") {
+    const { make } = laboratory;
+    const box = make("fieldset", { class: style }, make("legend", { class: "visually-hidden" }, legend));
+    for (const [value, name] of options) {
+      const radio = make("input", { type: "radio", name: group, value });
+      radio.checked = String(value) === String(chosen);
+      box.append(make("label", {}, radio, make("span", {}, name)));
+    }
+    return { box, value: () => box.querySelector(":checked").value };
+  },
+
   // Los mandos, lo que se mueve y lo que se dice, detrás del dibujo fijo, que es el de papel.
   show(place, controls, live, said) {
     const fixed = place.querySelector("svg");
     fixed.classList.add("lab-printed");
     live.classList.add("lab-live");
     fixed.after(controls, live, said);
+    laboratory.remember(place, controls);
   },
 
-  start(name, build) {
+  // La dirección guarda cómo están los mandos: quien abre el enlace ve lo mismo.
+  remember(place, controls) {
+    const name = place.dataset.laboratory;
+    const fields = [...controls.querySelectorAll("input, textarea, select")];
+    const kinds = new Map();
+    fields.forEach((field, i) => {
+      const kind = field.type === "radio" ? field.name : i;
+      kinds.set(kind, [...(kinds.get(kind) ?? []), field]);
+    });
+    const groups = [...kinds.values()];
+    new URLSearchParams(location.search).getAll(name).forEach((value, i) => {
+      const [first] = groups[i] ?? [];
+      if (first?.type === "checkbox") first.checked = value === "on";
+      else if (first?.type === "radio") groups[i].forEach((radio) => { radio.checked ||= radio.value === value; });
+      else if (first) first.value = value;
+    });
+    controls.addEventListener("change", () => {
+      const address = new URL(location);
+      address.searchParams.delete(name);
+      for (const group of groups) {
+        const field = group.find((each) => each.type !== "radio" || each.checked);
+        address.searchParams.append(name, field.type === "checkbox" && !field.checked ? "off" : field.value);
+      }
+      address.hash = place.closest("figure")?.id ?? "";
+      try { history.replaceState(history.state, "", address); } catch { /* una página abierta sin servidor no cambia de dirección */ }
+    });
+  },
+
+  start(name, build, computes = {}) {
+    laboratory.computes[name] = computes;
     document.addEventListener("DOMContentLoaded", () => {
       document.querySelectorAll(`[data-laboratory="${name}"]`).forEach(build);
     });
