@@ -20,6 +20,16 @@ const laboratory = {
     return node;
   },
 
+  set(node, attributes) {
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  },
+
+  // Un número con los decimales pedidos, con el signo menos que se lee y sin cero negativo.
+  decimal(value, digits = 2) {
+    const text = value.toFixed(digits);
+    return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
+  },
+
   // Un dibujo vacío, del mismo ancho en todos los laboratorios.
   canvas(height) {
     return laboratory.draw(document.createDocumentFragment(), "svg", { viewBox: `0 0 480 ${height}`, role: "img" });
