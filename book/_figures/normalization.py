@@ -114,4 +114,55 @@ def _outline(fig: Figure, box: Box, rows: bool) -> None:
     fig.line(*corners, (box.x, box.y - 1.2), width=3)
 
 
-FIGURES = (norm_placements, norm_axes)
+# Lo del capítulo y del laboratorio (book/_static/labs/norm_depth.js): x, y la subcapa, que corre las
+# coordenadas un puesto.
+SIGNAL = np.array([1.0, 1.0, 5.0, 5.0])
+DEPTHS = (1, 6, 18)
+
+
+def pile(placement: str, depth: int) -> tuple[np.ndarray, float]:
+    """Lo que sale de la pila y por cuánto queda multiplicada x en el camino directo."""
+
+    def norm(x: np.ndarray) -> np.ndarray:
+        return (x - x.mean()) / np.sqrt(x.var() + 1e-5)
+
+    x, direct = SIGNAL, 1.0
+    for _ in range(depth):
+        branch = np.roll(x if placement == "post" else norm(x), 1)
+        total = x + (norm(branch) if placement == "sándwich" else branch)
+        if placement == "post":
+            direct /= np.sqrt(total.var() + 1e-5)
+        x = norm(total) if placement == "post" else total
+    return x, direct
+
+
+def norm_depth() -> Figure:
+    names = ("post", "pre", "sándwich")
+    found = {name: [pile(name, depth) for depth in DEPTHS] for name in names}
+    sizes = [[f"{np.sqrt((x**2).mean()):.2f}" for x, _ in found[name]] for name in names]
+    direct = [[f"{share:.4f}".rstrip("0").rstrip(".") for _, share in found[n]] for n in names]
+    fig = Figure(
+        "norm_depth",
+        title="El tamaño de la señal y lo que queda de x, según la profundidad",
+        desc="Dos tablas, con las tres colocaciones en filas y 1, 6 y 18 bloques en columnas. En "
+        "post la señal mide siempre 1 y x llega multiplicada por un número cada vez más pequeño; "
+        "en pre y en sándwich la señal crece y x llega intacta.",
+        height=190,
+    )
+    cell = (62, 30)
+    tables = (
+        (90, "tamaño de la señal", "output", sizes),
+        (290, "x llega multiplicada por", "input", direct),
+    )
+    for x, title, role, values in tables:
+        box = fig.grid(x, 70, 3, 3, role, cell=cell, values=values)
+        fig.text(box.cx, 16, title, size=fig.small)
+        for j, depth in enumerate(DEPTHS):
+            fig.text(x + cell[0] * (j + 0.5), 50, f"{depth}", size=fig.small, bold=True)
+    for i, name in enumerate(names):
+        fig.text(82, 70 + cell[1] * (i + 0.5), name, anchor="end", size=fig.small)
+    fig.text(82, 50, "bloques", anchor="end", size=fig.small)
+    return fig
+
+
+FIGURES = (norm_placements, norm_axes, norm_depth)

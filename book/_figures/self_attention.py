@@ -266,4 +266,61 @@ def causal_mask() -> Figure:
     return fig
 
 
-FIGURES = (who_asks, self_attention_one_query, self_attention_all, weights_two_kinds, causal_mask)
+# Las seis palabras del capítulo y los parámetros de la semilla 123, los del laboratorio
+# (book/_static/labs/six_words.js); una prueba los compara con los de PyTorch.
+SIX = ("Pica", "el", "ajo", "y", "la", "cebolla")
+SIX_X = np.array(
+    [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ]
+)
+SIX_Q, SIX_K, SIX_V = np.array(
+    [
+        [[0.2961119, 0.5165623], [0.2516707, 0.6885568], [0.0739725, 0.8665220]],
+        [[0.1365799, 0.1024790], [0.1840565, 0.7264467], [0.3152539, 0.6871067]],
+        [[0.0756353, 0.1966382], [0.3164120, 0.4017401], [0.1185683, 0.8273954]],
+    ]
+)
+
+
+def six_words() -> Figure:
+    query, values = SIX_X[1] @ SIX_Q, SIX_X @ SIX_V
+    scores = SIX_X @ SIX_K @ query
+    weights = softmax(scores / np.sqrt(2))
+    fig = Figure(
+        "six_words",
+        title="Lo que «el» recoge de las seis palabras",
+        desc="Una tabla con una fila por palabra de «Pica el ajo y la cebolla»: su puntuación con "
+        "la consulta de «el», su peso y los dos números de su valor. Debajo, lo que «el» recoge: "
+        "los valores mezclados con los pesos.",
+        height=268,
+    )
+    columns = (
+        (86, "puntuación", None, scores[:, None]),
+        (196, "peso", "weight", weights[:, None]),
+        (300, "valor", "value", values),
+    )
+    for x, title, role, numbers in columns:
+        cell = (84, 27)
+        box = fig.grid(x, 36, 6, numbers.shape[1], role, cell=cell, values=numbers, digits=4)
+        fig.text(box.cx, 18, title, size=fig.small)
+    for i, word in enumerate(SIX):
+        fig.text(78, 36 + 27 * (i + 0.5), word, anchor="end", size=fig.small)
+    fig.grid(300, 224, 1, 2, "output", cell=(84, 27), values=[weights @ values], digits=4)
+    fig.text(290, 237, "«el» recoge", anchor="end", size=fig.small)
+    return fig
+
+
+FIGURES = (
+    six_words,
+    who_asks,
+    self_attention_one_query,
+    self_attention_all,
+    weights_two_kinds,
+    causal_mask,
+)

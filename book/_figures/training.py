@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log
 
-from book._figures.kit import Box, Figure, decimal
+from book._figures.kit import Box, Figure, Point, decimal
 
 TARGET = ("<s>", "fava", "bean", "soup", "</s>")
 TRUE_START = ("<s>", "Chop", "the", "garlic", "and")
@@ -119,8 +119,43 @@ def data_parallel() -> Figure:
     return fig
 
 
+# Lo que dibuja el laboratorio (book/_static/labs/warm_up.js): el plan del artículo.
+PLANS = {(512, 4000): "d = 512, w = 4000", (128, 4000): "d = 128, w = 4000"}
+LAST_STEP, HIGHEST = 40_000, 0.0016
+
+
+def warm_up() -> Figure:
+    fig = Figure(
+        "warm_up",
+        title="El plan del artículo: calentamiento y raíz inversa",
+        desc="Dos curvas de la tasa de aprendizaje, una con d igual a 512 y otra con 128, las dos "
+        "con 4000 pasos de calentamiento. Suben en línea recta hasta el paso 4000 y bajan cada vez "
+        "más despacio; la de 128 es el doble de alta.",
+        height=262,
+    )
+    left, right, floor, roof = 74, 440, 206, 20
+
+    def at(step: float, rate: float) -> Point:
+        along = left + (right - left) * step / LAST_STEP
+        return along, floor - (floor - roof) * rate / HIGHEST
+
+    fig.line((left, roof), (left, floor), (right, floor))
+    for rate in (0, 0.0005, 0.001, 0.0015):
+        fig.text(left - 6, at(0, rate)[1], f"{rate:g}", anchor="end", size=fig.small)
+    for step, name in ((0, "0"), (10_000, "10 000"), (20_000, "20 000"), (40_000, "40 000")):
+        fig.text(at(step, 0)[0], floor + 16, name, size=fig.small)
+    fig.text((left + right) / 2, floor + 38, "paso", size=fig.small)
+    for (width, warm), name in PLANS.items():
+        steps = [1, *range(400, LAST_STEP + 1, 400)]
+        rates = [width**-0.5 * min(s**-0.5, s * warm**-1.5) for s in steps]
+        fig.line(*map(at, steps, rates), width=2.4, dashed=width == 128)
+        x, y = at(16_000, rates[40])
+        fig.text(x + 60, y - 24, f"${name}$", size=fig.small)
+    return fig
+
+
 def _row(fig: Figure, x: float, y: float, words: tuple, role: str | None, cell: tuple) -> Box:
     return fig.grid(x, y, 1, len(words), role, cell=cell, values=[list(words)], size=fig.body)
 
 
-FIGURES = (training_correction, teacher_forcing, data_parallel)
+FIGURES = (training_correction, teacher_forcing, data_parallel, warm_up)
