@@ -114,8 +114,8 @@ def _outline(fig: Figure, box: Box, rows: bool) -> None:
     fig.line(*corners, (box.x, box.y - 1.2), width=3)
 
 
-# Lo del capítulo y del laboratorio (book/_static/labs/norm_depth.js): x, y la subcapa, que corre las
-# coordenadas un puesto.
+# Lo del capítulo y del laboratorio (book/_static/labs/norm_depth.js): x y la subcapa, que
+# corre las coordenadas un puesto.
 SIGNAL = np.array([1.0, 1.0, 5.0, 5.0])
 DEPTHS = (1, 6, 18)
 
