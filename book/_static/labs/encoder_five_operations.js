@@ -22,15 +22,15 @@
     const WORDS = ["Pela", "la", "papa", "relleno"];
     const svg = laboratory.canvas(164);
     const text = (attributes, content) => draw(svg, "text", { "font-size": 15, fill: "currentColor", "text-anchor": "middle", ...attributes }, content);
-    const LEFTS = [46, 230, 412], WIDE = [44, 44, 33], COLORS = ["#8C8C8C", "#CC79A7", "#E69F00"];
-    for (const [x, title] of [[134, "puntuación"], [318, "peso"], [445, "salida"]]) text({ x, y: 16 }, title);
+    const LEFTS = [46, 216, 386], WIDE = [40, 40, 46], COLORS = ["#8C8C8C", "#CC79A7", "#E69F00"];
+    for (const [x, title] of [[126, "puntuación"], [296, "peso"], [432, "salida"]]) text({ x, y: 16 }, title);
     const grids = LEFTS.map((left, g) => Q.map((_, i) => Array.from({ length: g < 2 ? 4 : 2 }, (_, j) => {
       const [x, y] = [left + WIDE[g] * j, 50 + 36 * i];
       const box = draw(svg, "rect", { x, y, width: WIDE[g], height: 32, fill: COLORS[g], stroke: "currentColor", "stroke-width": .8 });
       return { box, told: text({ x: x + WIDE[g] / 2, y: y + 21 }) };
     })));
     WORDS.forEach((word, j) => {
-      for (const left of LEFTS.slice(0, 2)) text({ x: left + WIDE[0] * (j + .5), y: 40 }, word.slice(0, 5));
+      for (const left of LEFTS.slice(0, 2)) text({ x: left + WIDE[0] * (j + .5), y: 40 }, word.length > 5 ? "rell." : word);
       if (j < 3) text({ x: 40, y: 71 + 36 * j, "text-anchor": "end" }, word);
     });
 
@@ -54,7 +54,7 @@
         const { box, told } = grids[g][i][j];
         const hidden = g < 2 && !visible[j];
         told.textContent = hidden ? "—" : g ? value.toFixed(2) : String(value);
-        set(box, { "fill-opacity": hidden ? .45 : g === 1 ? .06 + .5 * value : .15, "stroke-dasharray": hidden ? "3 3" : "none" });
+        set(box, { fill: hidden ? "#8C8C8C" : COLORS[g], "fill-opacity": hidden ? .45 : g === 1 ? .06 + .5 * value : .15, "stroke-dasharray": hidden ? "3 3" : "none" });
       })));
       const foreign = visible[3] ? " El 9 del relleno entra en las salidas." : "";
       said.textContent = visible.some(Boolean)
