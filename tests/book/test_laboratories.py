@@ -119,7 +119,7 @@ def test_the_signal_crosses_the_blocks_of_the_library(open_laboratory, placement
             if placement == "post":
                 direct /= ((moved + said).var(correction=0) + 1e-5).sqrt().item()
             moved = block(moved, lambda z, k=k: k * z.roll(1, dims=-1))
-    lab.page.get_by_label("sándwich").check()
+    lab.page.get_by_label("sándwich", exact=True).check()
     lab.move("k, por cuánto", 10)
     assert lab.said() == "Sale (2.00, 0.00, 4.00, 6.00); x llega multiplicada por 1."
 
@@ -168,7 +168,7 @@ def test_the_cache_is_that_of_the_published_sizes(open_laboratory):
         for sharing, pairs in (("multi", c.num_heads), ("grouped", c.num_heads / 8), ("single", 1)):
             expected = 2 * c.num_layers * pairs * c.d_head * torch.bfloat16.itemsize
             assert lab.compute("perToken", name, sharing) == expected
-    lab.page.get_by_label("multiconsulta").check()
+    lab.page.get_by_label("multiconsulta", exact=True).check()
     assert lab.said().startswith("48 consultas, 1 par por bloque y posición: 118 KiB por token")
 
 
@@ -179,9 +179,9 @@ def test_the_reach_is_that_of_a_model_of_the_library(open_laboratory):
             assert lab.compute("reach", N, L, m) == m + (N - 1) * L * math.ceil(m / L)
     for N, L, m in ((2, 4, 6), (3, 4, 2)):
         assert lab.compute("reach", N, L, m) == measured_reach(N, L, m)
-    lab.page.get_by_label("sin memoria").check()
+    lab.page.get_by_label("sin memoria", exact=True).check()
     assert "no ve ninguna anterior" in lab.said()
-    lab.page.get_by_label("con memoria").check()
+    lab.page.get_by_label("con memoria", exact=True).check()
     lab.move("m, cuántas", 2)
     lab.move("L, cuánto", 8)
     assert lab.said() == "Alcance: 2 + 2 · 8 · ⌈2/8⌉ = 18."
@@ -209,7 +209,7 @@ def test_the_rates_are_those_of_the_library(open_laboratory):
         plan = inverse_sqrt(d, w)
         for step in (1, w // 2, w, 40_000):
             near(lab.compute("rate", step, d, w), plan(step))
-    lab.page.get_by_label("d = 128").check()
+    lab.page.get_by_label("d = 128", exact=True).check()
     assert f"{inverse_sqrt(128, 4000)(4000):.5f}" in lab.said()
     lab.move("w, cuántos", 2000)
     assert "en el paso 2000; en el 8000 queda la mitad" in lab.said()
@@ -227,5 +227,5 @@ def test_the_five_operations_are_those_of_the_library(open_laboratory):
             A, H = attention_weights(Q, K, **how), attention(Q, K, V, **how)
             found = lab.compute("attend", visible, scaled)
             near(found, torch.cat([A.flatten(), H.flatten()]))
-    lab.page.get_by_label("ver «relleno»").check()
+    lab.page.get_by_label("ver «relleno»", exact=True).check()
     assert "El 9 del relleno entra" in lab.said()
