@@ -68,6 +68,7 @@
   function numberField(id, replies, say) {
     const input = element("input", { type: "text", inputMode: "decimal", autocomplete: "off", size: 8 });
     input.setAttribute("aria-labelledby", id);
+    const typed = element("p", { className: "question-typed" });
     const form = element("form", { className: "question-number", noValidate: true }, input, element("button", { type: "submit" }, "Comprobar"));
     const other = replies.find((reply) => !("value" in reply.dataset));
     const unknown = other ?? element("div", { className: "question-reply wrong", hidden: true }, "No es eso. Revisa la cuenta y prueba otra vez.");
@@ -79,6 +80,8 @@
       const near = replies.filter((reply) => "value" in reply.dataset)
         .find((reply) => Math.abs(value - reply.dataset.value) <= (Number(reply.dataset.tolerance) || right) + 1e-9);
       if (!other && !unknown.isConnected) { replies[0].parentElement.append(unknown); replies.push(unknown); }
+      typed.textContent = `Escribiste ${input.value.trim()}.`;
+      (near ?? unknown).prepend(typed);
       say(near ?? unknown);
       input.setAttribute("aria-invalid", String(!near?.classList.contains("right")));
     });

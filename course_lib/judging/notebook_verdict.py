@@ -153,7 +153,7 @@ def _steps(exercise: Exercise, verdict: Verdict, case: Case | None, times: int) 
         return [f"Sigue: {after}"]
     steps = []
     if case is not None:
-        steps.append("Caso que falla: `verdict.case`")
+        steps.append("Para ver el caso que falla, escribe `verdict.case` en otra celda")
         if case.error is not None:
             steps.append("`%debug` entra en la línea que se detuvo")
     if exercise.section is not None:

@@ -24,6 +24,9 @@ HIDDEN = {"remove-input", "remove-cell", "hide-input", "hide-cell"}
 APART = {"optional", "dropdown", "question", "prediction", "score"}
 WORD = re.compile(r"[^\W\d_]{2,}|\b[aeoyu]\b")
 LOOK = """() => {
+  // Lo que aún no se ha visto cuenta con su alto verdadero, y no con el que se le supone.
+  document.head.append(Object.assign(document.createElement('style'),
+    { textContent: '* { content-visibility: visible !important; }' }));
   const article = document.querySelector('article');
   const seen = e => e.offsetParent !== null && e.getClientRects().length > 0;
   const all = s => [...article.querySelectorAll(s)].filter(seen);

@@ -12,7 +12,9 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from jupyter_cache import get_cache
@@ -51,7 +53,10 @@ class Chapter:
 
 
 def execute_stale(app: Sphinx) -> None:
-    """Ejecuta los capítulos cuya huella cambió; una celda que falla detiene la construcción."""
+    """Ejecuta los capítulos cuya huella cambió; una celda que falla detiene la construcción.
+
+    Cada uno se guarda en cuanto termina: lo que se interrumpe sigue donde quedó.
+    """
     app.env.course_inputs = {}
     if app.env.mystnb_config.execution_mode != "cache":
         return
@@ -64,8 +69,8 @@ def execute_stale(app: Sphinx) -> None:
     stale = [c for c in chapters if (why := _reason(c, state, cache)) and _announce(c, why)]
     if stale:
         # Los últimos capítulos entrenan más: empiezan antes, y ninguno queda solo al final.
-        asyncio.run(_run_all(stale[::-1], app.env.mystnb_config.execution_timeout, root))
-        _store(stale, state, cache, drafts=not app.config.course_strict)
+        store = partial(_store, state=state, cache=cache, drafts=not app.config.course_strict)
+        asyncio.run(_run_all(stale[::-1], app.env.mystnb_config.execution_timeout, root, store))
     if errors := [c.error for c in stale if c.error]:
         stop(app, "\n\n".join(errors))
 
@@ -111,12 +116,20 @@ def _announce(chapter: Chapter, why: str) -> bool:
     return True
 
 
-async def _run_all(chapters: list[Chapter], timeout: int, root: Path) -> None:
+async def _run_all(
+    chapters: list[Chapter], timeout: int, root: Path, store: Callable[[Chapter], None]
+) -> None:
     places = asyncio.Semaphore(max(1, os.cpu_count() or 1))
-    await asyncio.gather(*(_run(c, timeout, root, places) for c in chapters))
+
+    async def run_and_store(chapter: Chapter) -> None:
+        async with places:
+            await _run(chapter, timeout, root)
+        store(chapter)
+
+    await asyncio.gather(*map(run_and_store, chapters))
 
 
-async def _run(chapter: Chapter, timeout: int, root: Path, places: asyncio.Semaphore) -> None:
+async def _run(chapter: Chapter, timeout: int, root: Path) -> None:
     path = os.pathsep.join(p for p in (str(root), os.environ.get("PYTHONPATH")) if p)
     where = {"metadata": {"path": str(chapter.path.parent)}}
     client = NotebookClient(
@@ -127,13 +140,12 @@ async def _run(chapter: Chapter, timeout: int, root: Path, places: asyncio.Semap
         # Los avisos del núcleo sobre su conexión local no le dicen nada a quien construye el libro.
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
     )
-    async with places:
-        start = time.monotonic()
-        try:
-            await client.async_execute(env={**os.environ, **ONE_THREAD, "PYTHONPATH": path})
-        except Exception as error:
-            chapter.error = explain(chapter, error)
-        chapter.seconds = time.monotonic() - start
+    start = time.monotonic()
+    try:
+        await client.async_execute(env={**os.environ, **ONE_THREAD, "PYTHONPATH": path})
+    except Exception as error:
+        chapter.error = explain(chapter, error)
+    chapter.seconds = time.monotonic() - start
 
 
 def explain(chapter: Chapter, error: Exception) -> str:
@@ -173,18 +185,17 @@ def _traceback(cell) -> list[str]:
     return []
 
 
-def _store(chapters: list[Chapter], state: dict, cache, *, drafts: bool) -> None:
+def _store(chapter: Chapter, state: dict, cache, *, drafts: bool) -> None:
     """Guarda lo que salió bien; lo que falló se repetirá (en borrador, se ve hasta dónde llegó)."""
-    for chapter in chapters:
-        state.pop(chapter.docname, None)
-        _forget(chapter, cache)
-        if chapter.error is None or drafts:
-            seconds = {"execution_seconds": chapter.seconds}
-            bundle = CacheBundleIn(chapter.notebook, str(chapter.path), data=seconds)
-            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-        if chapter.error is None:
-            state[chapter.docname] = chapter.inputs
-            logger.info("ejecutado %s en %.1f s", chapter.topic, chapter.seconds)
+    state.pop(chapter.docname, None)
+    _forget(chapter, cache)
+    if chapter.error is None or drafts:
+        seconds = {"execution_seconds": chapter.seconds}
+        bundle = CacheBundleIn(chapter.notebook, str(chapter.path), data=seconds)
+        cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+    if chapter.error is None:
+        state[chapter.docname] = chapter.inputs
+        logger.info("ejecutado %s en %.1f s", chapter.topic, chapter.seconds)
     target = Path(cache.path) / STATE
     temporary = target.with_suffix(".tmp")
     temporary.write_text(json.dumps(state, indent=1, sort_keys=True), encoding="utf-8")
