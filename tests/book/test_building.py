@@ -58,6 +58,26 @@ def test_only_what_changed_runs_again(tiny_book):
     assert set(executed(book.build().stdout).values()) == {"cambió requirements.txt"}
 
 
+def test_a_killed_build_keeps_the_chapters_that_had_finished(tiny_book):
+    state = tiny_book.folder / "_build" / ".jupyter_cache" / "fingerprints.json"
+    killer = f"""\
+import os, signal, time
+from pathlib import Path
+state = Path({str(state)!r})
+while not (state.is_file() and "uno" in state.read_text()):
+    time.sleep(0.05)
+os.kill(os.getppid(), signal.SIGKILL)"""
+    tiny_book.write("book/uno", chapter("Uno", "print('uno')"), notebook=True)
+    tiny_book.write("book/dos", chapter("Dos", killer), notebook=True)
+    assert tiny_book.build().returncode == -9
+
+    tiny_book.write("book/dos", chapter("Dos", "print('dos')"), notebook=True)
+    after = tiny_book.build()
+    assert after.returncode == 0, after.stdout + after.stderr
+    assert executed(after.stdout).keys() == {"dos"}
+    assert "uno" in tiny_book.html("book/uno")
+
+
 def test_library_change_is_seen_in_the_page(tiny_book):
     book = tiny_book
     module = book.folder / "course_lib" / "primitives" / "nuevo.py"
