@@ -6,6 +6,7 @@ import errno
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,8 @@ Submissions = Annotated[
     Path,
     typer.Argument(
         metavar="ENTREGAS",
-        help="Una carpeta con cuadernos, o el ZIP «descargar todas las entregas» de Moodle.",
+        help="Una carpeta con cuadernos, o el ZIP con todas las entregas que se descarga de "
+        "Moodle, de Canvas o de Blackboard.",
     ),
 ]
 Out = Annotated[
@@ -46,7 +48,19 @@ Workers = Annotated[
 ]
 Worksheet = Annotated[
     Path | None,
-    typer.Option(metavar="CSV", help="La hoja de calificaciones descargada de Moodle."),
+    typer.Option(
+        metavar="ARCHIVO",
+        help="Lo que se descargó para poner las notas: la hoja de calificaciones de Moodle, o el "
+        "libro de calificaciones de Canvas o de Blackboard.",
+    ),
+]
+Column = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TAREA",
+        help="Cuál es la tarea en el libro de Canvas o de Blackboard, por su título o su número, "
+        "si tiene varias.",
+    ),
 ]
 Cluster = Annotated[
     str | None,
@@ -77,24 +91,28 @@ def grade(
     topic: Topics = None,
     workers: Workers = None,
     worksheet: Worksheet = None,
+    column: Column = None,
     cluster: Cluster = None,
     site: Site = None,
     dry_run: DryRun = False,
     unsafe_no_sandbox: Unsafe = False,
 ) -> None:
     """Califica las entregas de una clase, cada una aislada, y escribe notas e informes."""
-    from course_lib.grading.classroom.worksheet import read_worksheet
+    from course_lib.grading.classroom.course_gradebook import read_sheet
 
     topics = list(dict.fromkeys(topic or ()))
     if out is None and not dry_run:
         raise typer.BadParameter("Falta --out.")
-    told = {"--workers": workers, "--worksheet": worksheet, "--cluster": cluster, "--site": site}
+    told = {"--workers": workers, "--worksheet": worksheet, "--column": column}
+    told |= {"--cluster": cluster, "--site": site}
     command = ["course", "grade", submissions, "--out", out]
     command += [x for name, value in told.items() if value is not None for x in (name, value)]
     command += ["--unsafe-no-sandbox"] if unsafe_no_sandbox else []
     with _told_errors(command):
         _require_usable(topics, site)
-        sheet = read_worksheet(worksheet) if worksheet is not None else None
+        if column is not None and worksheet is None:
+            raise typer.BadParameter("--column dice cuál es la tarea en el archivo de --worksheet.")
+        sheet = read_sheet(worksheet, column) if worksheet is not None else None
         if dry_run:
             _print_foreseen(submissions, topics, sheet)
             return
@@ -207,7 +225,7 @@ def _grade_and_publish(
     from course_lib.grading.classroom.results import ClassResults
     from course_lib.grading.sandbox.grader import WHAT_IS_LOST
 
-    entries = collect(submissions)
+    entries = _with_their_names(collect(submissions), printed["worksheet"])
     errors = Console(stderr=True, soft_wrap=True)
     with ClassFolder(out) as folder:
         if not sandboxed:
@@ -221,6 +239,15 @@ def _grade_and_publish(
             published = publish(results, folder.path, **printed)
     _print_summary(results, published)
     return results
+
+
+def _with_their_names(entries: list, sheet: object) -> list:
+    """Da a cada quien el nombre que tiene en el libro: los archivos de Canvas lo traen pegado."""
+    from course_lib.grading.classroom.course_gradebook import CourseGradebook
+
+    if not isinstance(sheet, CourseGradebook):
+        return entries
+    return [replace(entry, student=sheet.name_of(entry) or entry.student) for entry in entries]
 
 
 def _grade_with_progress(
@@ -259,7 +286,7 @@ def _print_summary(results: object, published: object) -> None:
         console.print(published.topics, markup=False, highlight=False, soft_wrap=True)
     if published.missing:
         names = ", ".join(clean(name, 60) for name in published.missing)
-        text = f"Sin lugar en la hoja o en el ZIP de Moodle: {names}"
+        text = f"Sin lugar en la hoja o en el ZIP de {published.platform}: {names}"
         console.print(text, markup=False, highlight=False, soft_wrap=True)
     for name, path in published.files.items():
         console.print(f"{name}: {path}", markup=False, highlight=False, soft_wrap=True)

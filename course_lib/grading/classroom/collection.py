@@ -1,7 +1,8 @@
 """Lo que se entregó: quién y qué archivo.
 
-`collect` reúne las entregas de una carpeta, o del ZIP «descargar todas las entregas» de Moodle. No
-ejecuta nada ni se fía de ningún nombre: un archivo ajeno puede llamarse de cualquier modo.
+`collect` reúne las entregas de una carpeta, o del ZIP con todas las que se descarga de Moodle, de
+Canvas o de Blackboard. No ejecuta nada ni se fía de ningún nombre: un archivo ajeno puede llamarse
+de cualquier modo.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ from course_lib.grading.classroom.delivered import (
     inner_files,
     open_delivery,
 )
+from course_lib.grading.classroom.platform_names import (
+    PlatformName,
+    are_canvas_names,
+    parse_canvas_name,
+    parse_platform_name,
+)
 from course_lib.grading.classroom.untrusted_text import clean_name, short_hash, slug
 from course_lib.grading.submission import MAX_FILE
 
@@ -32,20 +39,6 @@ _ARCHIVES = frozenset({".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"})
 _NOT_DELIVERIES = frozenset({".csv", ".tsv", ".xlsx", ".xls", ".ods", ".md", ".log"})
 
 
-# Moodle llama NOMBRE_NÚMERO_assignsubmission_TIPO a lo de cada participante (4.1 y posteriores), o
-# lo mismo con un guion bajo al final (3.1 a 4.0); sin carpetas, sigue el nombre del archivo. El
-# NOMBRE pierde sus guiones bajos, y el NÚMERO falta en un equipo por omisión:
-# mod/assign/classes/downloader.php (get_student_prefix), y antes mod/assign/locallib.php.
-_MOODLE = re.compile(
-    r"(?P<name>.+?)(?:_(?P<number>[0-9]{1,18}))?_assignsubmission_(?P<plugin>[a-z]+)"
-    r"(?:_(?P<rest>.*))?",
-    re.DOTALL,
-)
-# Con entregas anónimas, el nombre es «Participante» en el idioma del sitio.
-_ANONYMOUS = re.compile(r"(?P<word>Participante?|)\s*(?P<number>[0-9]{1,18})?", re.IGNORECASE)
-_UNSAFE = re.compile(r'[\\/:*?"<>|_]')
-
-
 @dataclass(frozen=True)
 class Entry:
     """Un archivo que alguien entregó.
@@ -55,8 +48,9 @@ class Entry:
         key: identificador único del archivo en esta entrega, que sirve de nombre de archivo.
         source: su nombre en la carpeta o en el ZIP, como se muestra.
         content: los bytes, o por qué no se pudieron leer.
-        participant: el número que Moodle da al participante, si lo hay.
-        folder: la carpeta de Moodle en que venía, que la retroalimentación debe repetir.
+        participant: con qué distingue la plataforma a quien entrega: su número, o su usuario.
+        folder: con qué reconoce la plataforma de quién es la retroalimentación, o None.
+        platform: de dónde se descargó: `moodle`, `canvas`, `blackboard`; vacío, de una carpeta.
     """
 
     student: str
@@ -65,12 +59,18 @@ class Entry:
     content: bytes | str = field(repr=False)
     participant: str | None = None
     folder: str | None = None
+    platform: str = ""
 
     @property
     def owner(self) -> str:
         """Identifica a quien entrega, con un texto que sirve de nombre de archivo."""
         # Con ocho cifras, quien elige su nombre encuentra en minutos uno que se une al de otro.
-        return _joined(self.student, self.participant or short_hash(self.student, digits=16))
+        return _joined(self.student, _mark(self.participant or self.student))
+
+
+def _mark(text: str) -> str:
+    """Distingue a quien entrega con lo que sirve en un nombre de archivo: su número o su huella."""
+    return text if re.fullmatch(r"[0-9]{1,18}", text) else short_hash(text, digits=16)
 
 
 def _joined(student: str, *parts: str | None) -> str:
@@ -90,7 +90,8 @@ def collect(path: Path) -> list[Entry]:
 
     Argumentos:
         path: una carpeta con un cuaderno o una carpeta por estudiante, la de nbgrader
-            (`submitted/ESTUDIANTE/TAREA/`), o un ZIP de cualquiera de ellas o de Moodle.
+            (`submitted/ESTUDIANTE/TAREA/`), o un ZIP de cualquiera de ellas, de Moodle, de Canvas o
+            de Blackboard.
 
     Errores:
         CollectionError: no existe, no es una carpeta ni un ZIP, está dañado, o no hay entregas.
@@ -101,7 +102,7 @@ def collect(path: Path) -> list[Entry]:
         if not owners:
             raise CollectionError(
                 f"«{path}» no tiene entregas: se espera un cuaderno (.ipynb) o una carpeta por "
-                f"estudiante, o el ZIP de Moodle."
+                f"estudiante, o el ZIP de Moodle, de Canvas o de Blackboard."
             )
         entries: list[Entry] = []
         total = 0
@@ -140,7 +141,7 @@ def _without_root(files: list[Delivered]) -> list[Delivered]:
     """Quita la carpeta que envuelve un ZIP entero, si hay una y no es de un solo estudiante."""
     roots = {file.parts[0] for file in files}
     inside = [file for file in files if len(file.parts) > 1]
-    if len(roots) != 1 or len(inside) < 2 or parse_moodle_name(next(iter(roots))):
+    if len(roots) != 1 or len(inside) < 2 or parse_platform_name(next(iter(roots))):
         return files
     if next(iter(roots)) == "submitted" or len(inside) + 1 < len(files):
         return files
@@ -153,8 +154,10 @@ def _shifted(file: Delivered, count: int) -> Delivered:
 
 def _owners(files: list[Delivered]) -> list[_Owner]:
     owners: dict[tuple[str, ...], _Owner] = {}
+    loose = [f.parts[0] for f in files if len(f.parts) == 1 and not f.is_folder]
+    by_canvas = are_canvas_names(name for name in loose if not _is_paperwork(name))
     for file in files:
-        found = _owner_of(file)
+        found = _owner_of(file, by_canvas=by_canvas)
         if found is not None:
             owner, rest = found
             owner = owners.setdefault(owner.identity, owner)
@@ -163,17 +166,14 @@ def _owners(files: list[Delivered]) -> list[_Owner]:
     return list(owners.values())
 
 
-def _owner_of(file: Delivered) -> tuple[_Owner, Delivered] | None:
-    """Dice de quién es un archivo: por el nombre de Moodle, la carpeta o el nombre del archivo."""
+def _owner_of(file: Delivered, *, by_canvas: bool) -> tuple[_Owner, Delivered] | None:
+    """Dice de quién es un archivo: por su nombre, si lo puso una plataforma, o por la carpeta."""
     parts = file.parts
-    moodle = parse_moodle_name(parts[0])
-    if moodle is not None:
-        raw = () if moodle.number else (moodle.student,)
-        owner = _Owner(("moodle", moodle.number or "", *raw), moodle.student)
-        owner.participant, owner.folder = moodle.number, moodle.folder
-        owner.plugins.add(moodle.plugin)
-        rest = (moodle.rest,) if moodle.rest else parts[1:]
-        return owner, Delivered(rest or ("",), file.number, file.opener, file.problem)
+    named = parse_canvas_name(parts[0]) if by_canvas else parse_platform_name(parts[0])
+    if named is not None:
+        rest = (named.rest,) if named.rest else parts[1:]
+        inside = Delivered(rest or ("",), file.number, file.opener, file.problem)
+        return _owner_named(named), inside
     if parts[0] == "submitted" and (len(parts) > 1 or file.is_folder):  # de nbgrader
         parts = parts[1:]
     if not parts:
@@ -184,8 +184,25 @@ def _owner_of(file: Delivered) -> tuple[_Owner, Delivered] | None:
     return _owner_of_single(file, parts[0])
 
 
+def _owner_named(named: PlatformName) -> _Owner:
+    """Quien entrega, por lo que dice el nombre que puso una plataforma."""
+    raw = () if named.number else (named.student,)
+    return _Owner(
+        (named.platform, named.number or "", *raw),
+        named.student,
+        participant=named.number,
+        folder=named.folder,
+        platform=named.platform,
+        plugins={named.plugin},
+    )
+
+
+def _is_paperwork(name: str) -> bool:
+    return Path(name).suffix.lower() in _NOT_DELIVERIES
+
+
 def _owner_of_single(file: Delivered, name: str) -> tuple[_Owner, Delivered] | None:
-    if Path(name).suffix.lower() in _NOT_DELIVERIES:
+    if _is_paperwork(name):
         return None
     owner = _Owner(("file", name, str(file.number)), clean_name(_without_suffix(name)))
     return owner, Delivered((name,), file.number, file.opener, file.problem)
@@ -221,6 +238,7 @@ class _Owner:
     student: str
     participant: str | None = None
     folder: str | None = None
+    platform: str = ""
     files: list[Delivered] = field(default_factory=list)
     plugins: set[str] = field(default_factory=set)
     spent: int = 0
@@ -242,9 +260,11 @@ class _Owner:
         path = "/".join(file.parts)
         mark = short_hash(*self.identity, *file.parts, str(file.number))
         stem = Path(file.parts[-1]).stem
-        key = _joined(self.student, self.participant, slug(stem, 30), mark)
+        number = _mark(self.participant) if self.participant else None
+        key = _joined(self.student, number, slug(stem, 30), mark)
         source = clean_name(path, 200) or self.student
-        return Entry(self.student, key, source, content, self.participant, self.folder)
+        where = {"folder": self.folder, "platform": self.platform}
+        return Entry(self.student, key, source, content, self.participant, **where)
 
     def _contents(
         self, files: list[Delivered], depth: int
@@ -308,52 +328,3 @@ class _Owner:
             return f"la entrega es «{packed[0]}»: {needed}"
         more = f" y {len(names) - 1} más" if len(names) > 1 else ""
         return f"la entrega no tiene ningún cuaderno (.ipynb), sino «{names[0]}»{more}"
-
-
-# Los nombres que pone Moodle
-
-
-@dataclass(frozen=True)
-class MoodleName:
-    """Lo que dice un nombre del ZIP de Moodle.
-
-    Argumentos:
-        student: el nombre de la persona o del equipo; «Participante 12» si es anónima.
-        number: el número del participante, o None.
-        plugin: por dónde se entregó: `file`, `onlinetext`…
-        rest: el nombre del archivo, si no venía en una carpeta.
-        folder: la carpeta con la que Moodle reconoce la retroalimentación, o None.
-    """
-
-    student: str
-    number: str | None
-    plugin: str
-    rest: str
-    folder: str | None
-
-
-def parse_moodle_name(text: str) -> MoodleName | None:
-    """Lee el nombre de una carpeta o de un archivo del ZIP de Moodle; None si no lo es."""
-    match = _MOODLE.fullmatch(text)
-    if match is None:
-        return None
-    name, number = clean_name(match["name"].replace("_", " ")), match["number"]
-    anonymous = _ANONYMOUS.fullmatch(name)
-    if anonymous is not None:
-        number = number or anonymous["number"]
-        word = anonymous["word"] or "Participante"
-        name, student = word, f"{word} {number}" if number else word
-    else:
-        student = name
-    folder = feedback_folder(name, number) if number else None
-    return MoodleName(student, number, match["plugin"], match["rest"] or "", folder)
-
-
-def feedback_folder(name: str, number: str) -> str:
-    """Da la carpeta con la que Moodle reconoce de quién es un archivo de retroalimentación.
-
-    Su lector (mod/assign/feedback/file/importziplib.php) la parte por los guiones bajos y espera
-    el número en el segundo trozo; el guion bajo final es el que piden las versiones 3.1 a 4.0.
-    """
-    safe = clean_name(_UNSAFE.sub(" ", name)) or "Participante"
-    return f"{safe}_{number}_assignsubmission_file_"

@@ -1,8 +1,8 @@
-"""Las notas de una clase, en CSV, y lo que vuelve a Moodle: su hoja y la retroalimentación.
+"""Las notas de una clase, en CSV, y lo que vuelve a la plataforma: su hoja y la retroalimentación.
 
-Los formatos son los que Moodle lee en una tarea: la hoja, en `worksheet`; el ZIP, en
-mod/assign/feedback/file/importziplib.php. Ningún texto de un estudiante llega a una celda como
-fórmula, ni a un comentario como HTML.
+Los formatos son los que cada una lee: la hoja de Moodle, en `worksheet`; el libro de Canvas o de
+Blackboard, en `course_gradebook`; los nombres del ZIP, en `platform_names`. Ningún texto de un
+estudiante llega a una celda como fórmula, ni a un comentario como HTML.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from course_lib.files import write_atomically
-from course_lib.grading.classroom.collection import Entry, feedback_folder
+from course_lib.grading.classroom.collection import Entry
+from course_lib.grading.classroom.course_gradebook import CourseGradebook
+from course_lib.grading.classroom.platform_names import feedback_folder
 from course_lib.grading.classroom.results import ClassResults, Graded, Student
 from course_lib.grading.classroom.untrusted_text import clean_name, html_cell, plain_cell
 from course_lib.grading.classroom.worksheet import Worksheet, blank_worksheet, write_cells
@@ -95,20 +97,22 @@ def _refusal(one: Graded) -> str:
 
 
 def write_worksheet(
-    results: ClassResults, path: Path, template: Worksheet | None = None
+    results: ClassResults, path: Path, template: Worksheet | CourseGradebook | None = None
 ) -> list[str]:
     """Escribe la hoja de calificaciones que Moodle lee con «subir hoja de calificaciones».
 
-    Con la hoja descargada como plantilla se conservan sus columnas, su orden, su idioma y quienes
-    no entregaron; solo cambian la calificación, proporcional a la máxima de la hoja, y los
-    comentarios, detrás de los que ya hubiera. A quien no se le pudo calificar nada no se le pone
-    nota: solo el comentario que dice por qué. Sin plantilla, las entregas por equipos no se
-    distinguen, porque el número del equipo parece el de una persona: úsala.
+    Con el libro de Canvas o de Blackboard como plantilla, escribe ese. Con la hoja descargada de
+    Moodle se conservan sus columnas, su orden, su idioma y quienes no entregaron; solo cambian la
+    calificación, proporcional a la máxima de la hoja, y los comentarios, detrás de los que ya
+    hubiera. A quien no se le pudo calificar nada no se le pone nota: solo el comentario que dice
+    por qué. Sin plantilla, las entregas por equipos no se distinguen, porque el número del equipo
+    parece el de una persona: úsala.
 
     Argumentos:
         results: lo que obtuvo la clase.
         path: dónde se escribe; nada si no se reconoce a nadie.
-        template: la hoja que Moodle descarga con «descargar hoja de calificaciones», que se llena.
+        template: la hoja que Moodle descarga con «descargar hoja de calificaciones», o el libro de
+            Canvas o de Blackboard, que se llena.
 
     Devuelve:
         list[str]: los estudiantes que no están en la hoja, o comparten un renglón.
@@ -165,16 +169,19 @@ def _comment_line(heading: str, result: ExerciseResult) -> str:
 
 
 def write_feedback_zip(
-    pages: Iterable[tuple[Entry, str]], path: Path, template: Worksheet | None = None
+    pages: Iterable[tuple[Entry, str]],
+    path: Path,
+    template: Worksheet | CourseGradebook | None = None,
 ) -> list[str]:
     """Escribe el ZIP de «subir múltiples archivos de retroalimentación en un ZIP».
 
-    Cada página va en la carpeta NOMBRE_NÚMERO_assignsubmission_file_, que es lo que Moodle mira
-    para saber de quién es. Con la misma entrada, los bytes son los mismos.
+    En el de Moodle, cada página va en la carpeta NOMBRE_NÚMERO_assignsubmission_file_; en el de
+    Canvas, con el principio del nombre que él puso a lo entregado: es lo que miran para saber de
+    quién es. Con la misma entrada, los bytes son los mismos.
 
     Argumentos:
         pages: una entrega de cada estudiante y su página HTML.
-        path: dónde se escribe; nada si no hay ningún participante de Moodle.
+        path: dónde se escribe; nada si nadie viene de Moodle ni de Canvas.
         template: la hoja de calificaciones descargada; hace falta si se entrega por equipos, cuyo
             número no es el de ningún participante.
 
@@ -184,31 +191,36 @@ def write_feedback_zip(
     files: dict[str, str] = {}
     missing = []
     pages = list(pages)
-    places = _places([_feedback_folders(entry, template) for entry, _ in pages])
-    for (entry, page), folders in zip(pages, places, strict=True):
-        files |= dict.fromkeys(folders, page)
-        if not folders:
+    places = _places([_feedback_names(entry, template) for entry, _ in pages])
+    for (entry, page), names in zip(pages, places, strict=True):
+        files |= dict.fromkeys(names, page)
+        if not names:
             missing.append(entry.student)
     if files:
         write_atomically(path, _zip_bytes(files))
     return missing
 
 
-def _feedback_folders(entry: Entry, sheet: Worksheet | None) -> list[str]:
-    if sheet is None:
-        return [entry.folder] if entry.folder else []
-    rows = [row for row in sheet.rows_of(entry) if sheet.number(row)]
-    if "team" not in sheet.columns and entry.folder and rows:
-        return [entry.folder]
-    return [feedback_folder(sheet.cell(row, "name"), sheet.number(row)) for row in rows]
+def _feedback_names(entry: Entry, sheet: Worksheet | CourseGradebook | None) -> list[str]:
+    """Los nombres de su página en el ZIP: uno, o uno por cada quien de su equipo."""
+    if entry.platform == "canvas":
+        return [f"{entry.folder}{FEEDBACK_FILE}"]
+    if isinstance(sheet, Worksheet):
+        rows = [row for row in sheet.rows_of(entry) if sheet.number(row)]
+        folders = [feedback_folder(sheet.cell(row, "name"), sheet.number(row)) for row in rows]
+        if "team" not in sheet.columns and entry.folder and rows:
+            folders = [entry.folder]
+    else:
+        folders = [entry.folder] if entry.folder else []
+    return [f"{folder}/{FEEDBACK_FILE}" for folder in folders]
 
 
 def _zip_bytes(files: dict[str, str]) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for folder in sorted(files):
-            member = zipfile.ZipInfo(f"{folder}/{FEEDBACK_FILE}", _ZIP_DATE)
+        for name in sorted(files):
+            member = zipfile.ZipInfo(name, _ZIP_DATE)
             member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             member.create_system = 3
-            archive.writestr(member, files[folder].encode())
+            archive.writestr(member, files[name].encode())
     return content.getvalue()

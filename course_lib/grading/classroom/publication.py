@@ -1,4 +1,4 @@
-"""Lo que sale de calificar una clase: notas, hoja y ZIP para Moodle, y las páginas.
+"""Lo que sale de calificar una clase: notas, hoja y ZIP para la plataforma, y las páginas.
 
 Todo se escribe de nuevo cada vez, a partir de los resultados, en la carpeta de la clase.
 """
@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from course_lib.files import write_atomically
+from course_lib.grading.classroom.course_gradebook import CourseGradebook
 from course_lib.grading.classroom.gradebooks import (
     write_feedback_zip,
     write_grades,
@@ -47,19 +48,21 @@ class Published:
     Argumentos:
         files: por su nombre, cada archivo o carpeta.
         topics: qué temas cuentan para la nota, y por qué.
-        missing: los estudiantes que no tienen lugar en lo que se sube a Moodle.
+        missing: los estudiantes que no tienen lugar en lo que se sube a la plataforma.
+        platform: su nombre; vacío si no se sube a ninguna.
     """
 
     files: dict[str, Path]
     topics: str = ""
     missing: tuple[str, ...] = ()
+    platform: str = ""
 
 
 def publish(
     results: ClassResults,
     folder: Path,
     *,
-    worksheet: Worksheet | None = None,
+    worksheet: Worksheet | CourseGradebook | None = None,
     site: str | None = None,
     when: datetime | None = None,
 ) -> Published:
@@ -68,7 +71,7 @@ def publish(
     Argumentos:
         results: lo que obtuvo.
         folder: la carpeta de la clase.
-        worksheet: la hoja de calificaciones descargada de Moodle, que se completa.
+        worksheet: lo que se descargó de la plataforma para poner las notas, y se completa.
         site: dirección del sitio del curso, para enlazar sus capítulos.
         when: cuándo se calificó; si falta, ahora.
 
@@ -88,16 +91,22 @@ def publish(
     write_grades(results, grades)
     files = {"Informe de la clase": report, "Notas": grades}
     files["Una página por estudiante"] = folder / "feedback"
-    by_moodle = any(one.entry.participant or one.entry.folder for one in results.works)
-    if worksheet is None and not by_moodle:
+    came = {one.entry.platform for one in results.works} - {""}
+    platform = worksheet.platform if worksheet is not None else next(iter(sorted(came)), "")
+    if not platform:
         return Published(files, _why_counted(results))
-    sheet, bundle = folder / "moodle_worksheet.csv", folder / "moodle_feedback.zip"
-    missing = write_worksheet(results, sheet, worksheet)
-    theirs = [(student.entry, pages[student.page]) for student in results.students]
-    missing += write_feedback_zip(theirs, bundle, worksheet)
-    files |= {"Hoja de calificaciones para Moodle": sheet, "Retroalimentación para Moodle": bundle}
+    name = platform.capitalize()
+    sheet, bundle = folder / f"{platform}_worksheet.csv", folder / f"{platform}_feedback.zip"
+    missing: list[str] = []
+    if worksheet is not None or platform == "moodle":
+        missing += write_worksheet(results, sheet, worksheet)
+        files[f"Hoja de calificaciones para {name}"] = sheet
+    if platform in ("moodle", "canvas"):  # Blackboard no recibe la de toda la clase a la vez
+        theirs = [(student.entry, pages[student.page]) for student in results.students]
+        missing += write_feedback_zip(theirs, bundle, worksheet)
+        files[f"Retroalimentación para {name}"] = bundle
     written = {name: path for name, path in files.items() if path.exists()}
-    return Published(written, _why_counted(results), tuple(dict.fromkeys(missing)))
+    return Published(written, _why_counted(results), tuple(dict.fromkeys(missing)), name)
 
 
 def require_clear_topics(results: ClassResults) -> None:

@@ -16,13 +16,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
+from typing import ClassVar
 
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.untrusted_text import plain_cell
 
 _MAX_CELL = 1 << 26
 _REQUIRED = ("identifier", "grade", "modified")
-_DELIMITERS = (",", ";", "\t", ":")
+DELIMITERS = (",", ";", "\t", ":")
 _NUMBER_OR_DATE = re.compile(r"-?[0-9]+([.,][0-9]+)?|-")
 _OURS = re.compile(r'<div class="course-grade">.*?</div>', re.DOTALL)
 
@@ -54,18 +55,19 @@ class Worksheet:
     delimiter: str = ","
     newline: str = "\r\n"
     encoding: str = "utf-8-sig"
+    platform: ClassVar[str] = "moodle"
 
     def __post_init__(self) -> None:
         self._index: dict[tuple[str, str], list[int]] = {}
         for row in range(len(self.rows)):
             keys = {("number", self.number(row).lstrip("0"))}
-            keys |= {(role, _comparable(self.cell(row, role))) for role in ("team", "name")}
+            keys |= {(role, comparable(self.cell(row, role))) for role in ("team", "name")}
             for key in keys:
                 self._index.setdefault(key, []).append(row)
 
     def rows_of(self, entry: Entry) -> list[int]:
         """Da las filas de quien entregó: por su número; las de su equipo; o por su nombre."""
-        name = _comparable(entry.student)
+        name = comparable(entry.student)
         if "team" in self.columns:  # el número de la entrega es el del equipo, no el de alguien
             return self._index.get(("team", name), [])
         if entry.participant is not None:
@@ -143,10 +145,10 @@ def read_worksheet(path: Path) -> Worksheet:
         content = path.read_bytes()
     except OSError as error:
         raise WorksheetError(f"No se puede leer la hoja «{path}»: {error.strerror}.") from None
-    encoding = _encoding_of(content)
+    encoding = encoding_of(content)
     text = content.decode(encoding, "replace")
-    for delimiter in _DELIMITERS:
-        rows = _read_cells(text, delimiter)
+    for delimiter in DELIMITERS:
+        rows = read_cells(text, delimiter)
         columns = _find_columns(rows[0]) if rows else {}
         if all(role in columns for role in _REQUIRED):
             break
@@ -183,16 +185,16 @@ def _decimal(text: str) -> Decimal:
 
 
 def _find_columns(header: Sequence[str]) -> dict[str, int]:
-    texts = [_comparable(cell) for cell in header]
+    texts = [comparable(cell) for cell in header]
     found = {}
     for role, names in _HEADERS.items():
-        places = [texts.index(_comparable(name)) for name in names if _comparable(name) in texts]
+        places = [texts.index(comparable(name)) for name in names if comparable(name) in texts]
         if places:
             found[role] = places[0]
     return found
 
 
-def _comparable(text: str) -> str:
+def comparable(text: str) -> str:
     text = unicodedata.normalize("NFC", text.replace("_", " "))
     return " ".join(text.split()).casefold()
 
@@ -200,7 +202,7 @@ def _comparable(text: str) -> str:
 # CSV
 
 
-def _encoding_of(content: bytes) -> str:
+def encoding_of(content: bytes) -> str:
     """Reconoce la codificación de un CSV por su marca, o por si es UTF-8."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
@@ -211,7 +213,7 @@ def _encoding_of(content: bytes) -> str:
     return "utf-8-sig" if content.startswith(b"\xef\xbb\xbf") else "utf-8"
 
 
-def _read_cells(text: str, delimiter: str) -> list[list[str]]:
+def read_cells(text: str, delimiter: str) -> list[list[str]]:
     """Lee las filas de un CSV, menos las vacías; ninguna si no se puede leer."""
     before = csv.field_size_limit(_MAX_CELL)
     try:

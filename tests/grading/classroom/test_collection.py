@@ -18,8 +18,8 @@ from course_lib.grading.classroom.collection import (
     CollectionError,
     Entry,
     collect,
-    parse_moodle_name,
 )
+from course_lib.grading.classroom.platform_names import parse_moodle_name
 from course_lib.grading.classroom.untrusted_text import clean_name
 from tests.grading.class_zip import class_zip, make_class
 

@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from course_lib.grading.classroom import gradebooks
-from course_lib.grading.classroom.collection import Entry, parse_moodle_name
+from course_lib.grading.classroom.collection import Entry
+from course_lib.grading.classroom.platform_names import parse_moodle_name
 from course_lib.grading.classroom.publication import TopicsError, require_clear_topics
 from course_lib.grading.classroom.results import ClassResults, Graded
 from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell

@@ -1,0 +1,209 @@
+"""El libro de calificaciones de Canvas o de Blackboard, que se descarga, se completa y se sube.
+
+El de Canvas lo lee lib/gradebook_importer.rb: reconoce a cada estudiante por `ID`, y la tarea, por
+el número entre paréntesis de su encabezado. El de Blackboard, «trabajar sin conexión», reconoce al
+estudiante por su usuario y la columna por el número que sigue a `|`. Una columna que no esté en el
+archivo no cambia: el que se sube solo lleva la de la tarea.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+from course_lib.grading.classroom.collection import Entry
+from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell
+from course_lib.grading.classroom.worksheet import (
+    DELIMITERS,
+    Worksheet,
+    WorksheetError,
+    comparable,
+    encoding_of,
+    read_cells,
+    read_worksheet,
+    write_cells,
+)
+
+_CANVAS_TASK = re.compile(r"(?P<title>.+) \((?P<id>[0-9]+)\)", re.DOTALL)
+_BLACKBOARD_TASK = re.compile(
+    r"(?P<title>.*?) ?\[[^\]:]*: ?(?P<top>[0-9]+(?:[.,][0-9]+)?)[^\]]*\] ?\|(?P<id>[0-9]+)",
+    re.DOTALL,
+)
+# El de Canvas está en inglés en todos los idiomas; el de Blackboard, en el de quien lo descarga.
+_CANVAS_STUDENT = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+_BLACKBOARD_USER = ("Username", "Nombre de usuario", "Nom d'usuari")
+_BLACKBOARD_NAMES = (("First Name", "Nombre", "Nom"), ("Last Name", "Apellidos", "Cognoms"))
+_BLACKBOARD_STUDENT = {
+    *_BLACKBOARD_USER,
+    "Student ID",
+    *_BLACKBOARD_NAMES[0],
+    *_BLACKBOARD_NAMES[1],
+}
+
+
+@dataclass
+class CourseGradebook:
+    """Un libro de calificaciones, con la columna de una tarea.
+
+    Argumentos:
+        platform: de cuál es: `canvas` o `blackboard`.
+        rows: las filas, con el encabezado.
+        students: en qué filas hay estudiantes.
+        kept: qué columnas se suben: las que dicen quién es cada quien, y la de la tarea.
+        names: en qué columnas está su nombre, en el orden en que se lee.
+        number: la columna con que la plataforma distingue a cada quien.
+        grade: la de la tarea.
+        maximum: cuánto vale la tarea; None si no lo dice.
+        delimiter: lo que separa las celdas.
+        newline: lo que separa las filas.
+        encoding: la codificación.
+    """
+
+    platform: str
+    rows: list[list[str]]
+    students: list[int]
+    kept: list[int]
+    names: list[int]
+    number: int
+    grade: int
+    maximum: Decimal | None
+    delimiter: str = ","
+    newline: str = "\r\n"
+    encoding: str = "utf-8-sig"
+    _index: dict[str, list[int]] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        who = [column for column in self.kept if column != self.grade]
+        for row in self.students:
+            for text in {comparable(self._cell(row, column)) for column in who} - {""}:
+                self._index.setdefault(text, []).append(row)
+
+    def rows_of(self, entry: Entry) -> list[int]:
+        """Da la fila de quien entregó: por su número o su usuario; si no, por su nombre."""
+        if entry.participant is not None:
+            wanted = comparable(entry.participant)
+            return [r for r in self.students if comparable(self._cell(r, self.number)) == wanted]
+        found = self._index.get(comparable(entry.student), [])
+        return found if len(found) == 1 else []
+
+    def name_of(self, entry: Entry) -> str:
+        """Da el nombre con que figura quien entregó; vacío si no está en el libro."""
+        return " ".join(
+            clean_name(self._cell(row, column))
+            for row in self.rows_of(entry)
+            for column in self.names
+        ).strip()
+
+    def set_grade(self, row: int, points: int, top: int) -> None:
+        """Escribe la nota de una fila, proporcional a lo que vale la tarea."""
+        whole = Decimal(top) if self.maximum is None else self.maximum
+        cells = self.rows[row]
+        cells += [""] * (len(self.rows[0]) - len(cells))
+        cells[self.grade] = str((points * whole / top).quantize(Decimal("0.01"), ROUND_HALF_UP))
+
+    def set_comment(self, row: int, content: str) -> None:
+        """No hace nada: estos libros no llevan comentarios; van en la retroalimentación."""
+
+    def content(self) -> bytes:
+        """Da los bytes del libro; fuera de la nota y de lo que identifica, ninguna fórmula."""
+        read = {self.number, self.grade}
+        rows = [
+            [
+                self._cell(r, c) if r == 0 or c in read else plain_cell(self._cell(r, c))
+                for c in self.kept
+            ]
+            for r in range(len(self.rows))
+        ]
+        text = write_cells(rows, self.delimiter, self.newline)
+        return text.encode(self.encoding, "replace")
+
+    def _cell(self, row: int, column: int) -> str:
+        cells = self.rows[row]
+        return cells[column] if column < len(cells) else ""
+
+
+def read_sheet(path: Path, column: str | None = None) -> Worksheet | CourseGradebook:
+    """Lee lo que se descargó para poner las notas: de Moodle, de Canvas o de Blackboard.
+
+    Argumentos:
+        path: el archivo.
+        column: el título o el número de la tarea en el libro de Canvas o de Blackboard; hace falta
+            si tiene varias.
+
+    Errores:
+        WorksheetError: no se puede leer, no es de ninguna de las tres, o no se sabe qué columna es.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise WorksheetError(f"No se puede leer la hoja «{path}»: {error.strerror}.") from None
+    encoding = encoding_of(content)
+    text = content.decode(encoding, "replace")
+    for delimiter in DELIMITERS:
+        rows = read_cells(text, delimiter)
+        found = _reader_of(rows[0]) if rows else None
+        if found is not None:
+            newline = "\r\n" if "\r\n" in text else "\n"
+            form = {"delimiter": delimiter, "newline": newline, "encoding": encoding}
+            return found(rows, column, form)
+    return read_worksheet(path)
+
+
+def _reader_of(header: Sequence[str]) -> Callable | None:
+    """Reconoce de qué es un libro por su encabezado."""
+    names = [cell.strip() for cell in header]
+    if names[:2] == ["Student", "ID"]:
+        return _read_canvas
+    return _read_blackboard if any(user in names for user in _BLACKBOARD_USER) else None
+
+
+def _read_canvas(rows: list[list[str]], column: str | None, form: dict) -> CourseGradebook:
+    header = [cell.strip() for cell in rows[0]]
+    tasks = {i: m for i, cell in enumerate(header) if (m := _CANVAS_TASK.fullmatch(cell))}
+    grade = _chosen(tasks, column)
+    worth = [row for row in rows if row and "Points Possible" in row[0]]
+    text = worth[0][grade].strip() if worth and grade < len(worth[0]) else ""
+    if "read only" in text:
+        raise WorksheetError(f"La columna «{header[grade]}» es de solo lectura en Canvas.")
+    # Antes de los estudiantes puede ir una fila que dice qué notas están ocultas.
+    first = rows.index(worth[0]) + 1 if worth else 1
+    students = [i for i in range(first, len(rows)) if len(rows[i]) > 1 and rows[i][1].strip()]
+    kept = [i for i, cell in enumerate(header) if cell in _CANVAS_STUDENT]
+    top = _decimal(text)
+    return CourseGradebook("canvas", rows, students, [*kept, grade], [0], 1, grade, top, **form)
+
+
+def _read_blackboard(rows: list[list[str]], column: str | None, form: dict) -> CourseGradebook:
+    header = [cell.strip() for cell in rows[0]]
+    tasks = {i: m for i, cell in enumerate(header) if (m := _BLACKBOARD_TASK.fullmatch(cell))}
+    grade = _chosen(tasks, column)
+    user = next(i for i, cell in enumerate(header) if cell in _BLACKBOARD_USER)
+    kept = [i for i, cell in enumerate(header) if cell in _BLACKBOARD_STUDENT]
+    top = _decimal(tasks[grade]["top"])
+    names = [i for part in _BLACKBOARD_NAMES for i, cell in enumerate(header) if cell in part]
+    who = (list(range(1, len(rows))), [*kept, grade], names, user)
+    return CourseGradebook("blackboard", rows, *who, grade, top, **form)
+
+
+def _chosen(tasks: dict[int, re.Match], column: str | None) -> int:
+    """La columna de la tarea: la que se pide, o la única que hay."""
+    wanted = comparable(column or "")
+    found = [i for i, m in tasks.items() if wanted in ("", m["id"], comparable(m["title"]))]
+    if len(found) == 1:
+        return found[0]
+    titles = ", ".join(f"«{clean_name(m['title'])}» ({m['id']})" for m in tasks.values())
+    if not tasks:
+        raise WorksheetError("El libro de calificaciones no tiene la columna de ninguna tarea.")
+    if column is None:
+        told = "tiene varias tareas: di cuál con --column, por su título o su número"
+    else:
+        told = f"no tiene una tarea «{column}»" if not found else f"tiene varias tareas «{column}»"
+    raise WorksheetError(f"El libro de calificaciones {told}. Las que hay: {titles}.")
+
+
+def _decimal(text: str) -> Decimal | None:
+    text = text.replace(",", ".")
+    return Decimal(text) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) and float(text) > 0 else None
