@@ -1,9 +1,15 @@
 "use strict";
 
-// El artículo de una página del sitio, listo para un libro: sin botones ni anclas, y con sus enlaces a
-// las demás páginas del libro. Lo llama paper.py, en un Chromium sin ventana.
-// En un solo documento (`together`), cada identificador lleva delante el de su página.
-globalThis.article = (html, name, kept, together) => {
+// Un artículo del sitio, escrito para un libro: sus títulos y su texto, en HTML si va con los demás en
+// un documento (`together`), o en XHTML si va solo. Lo llama paper.py, en un Chromium sin ventana.
+globalThis.written = (html, name, kept, together) => {
+  const body = article(html, name, kept, together);
+  return [headings(body), together ? body.outerHTML : new XMLSerializer().serializeToString(body)];
+};
+
+// Sin botones ni anclas, y con sus enlaces a las demás páginas del libro. En un solo documento, cada
+// identificador lleva delante el de su página.
+function article(html, name, kept, together) {
   const page = new DOMParser().parseFromString(html, "text/html");
   const body = page.querySelector("article.bd-article");
   const extras = "script, button, template, iframe, .noprint, .headerlink, .page-doors, .offline, .listing-whole";
@@ -47,13 +53,13 @@ globalThis.article = (html, name, kept, together) => {
   }
   body.id = key(name);
   return body;
-};
+}
 
 // Los títulos de un artículo que van al índice: el del capítulo y los de sus apartados.
-globalThis.headings = (body) => {
+function headings(body) {
   const sections = [...body.querySelectorAll(":scope > section, :scope > section > section")];
   return sections.map((section) => {
     const title = section.querySelector(":scope > :is(h1, h2)");
     return title && { level: Number(title.tagName[1]), id: section.id, text: title.textContent.trim() };
   }).filter(Boolean);
-};
+}

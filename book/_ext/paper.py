@@ -1,14 +1,13 @@
 """El libro entero en un archivo, del sitio ya construido: `make pdf` y `make epub`.
 
-Un Chromium sin ventana reúne los artículos (paper.js) y los imprime con la hoja de estilo del sitio,
-que ya sabe de papel; o los escribe en XHTML, que es de lo que está hecho un EPUB.
+Un Chromium sin ventana reúne los artículos (paper.js) y los imprime con la hoja de estilo del
+sitio, que ya sabe de papel; o los escribe en XHTML, que es de lo que está hecho un EPUB.
 """
 
 import argparse
 import datetime
 import html
 import io
-import json
 import os
 import re
 import shutil
@@ -37,7 +36,8 @@ STYLES = ("pygments.css", "course.css", "questions.css", "labs/labs.css", "journ
 KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".css": "text/css"}
 XHTML = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE html>
-<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" lang="es" xml:lang="es">
+<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"
+      lang="es" xml:lang="es">
 <head><title>{title}</title><link rel="stylesheet" type="text/css" href="book.css"/></head>
 <body>{body}</body>
 </html>
@@ -116,11 +116,7 @@ def read(chromium, root: Path, *, together: bool) -> list[Chapter]:
     for part, name in listed:
         text = (root / "_build" / "html" / f"{name}.html").read_text("utf-8")
         headings, body = page.evaluate(
-            """([text, name, kept, together]) => {
-                const body = article(text, name, kept, together);
-                const told = headings(body);
-                return [told, together ? body.outerHTML : new XMLSerializer().serializeToString(body)];
-            }""",
+            "([text, name, kept, together]) => written(text, name, kept, together)",
             [text, name, kept, together],
         )
         chapters.append(Chapter(name, part, headings, body))
@@ -277,7 +273,9 @@ def navigation(root: Path, chapters: list[Chapter]) -> str:
     items = []
     for part, inside in by_part(chapters):
         entries = "".join(map(entry, inside))
-        items.append(f"<li><span>{html.escape(part)}</span><ol>{entries}</ol></li>" if part else entries)
+        items.append(
+            f"<li><span>{html.escape(part)}</span><ol>{entries}</ol></li>" if part else entries
+        )
     body = f'<nav epub:type="toc" id="toc"><h1>Índice</h1><ol>{"".join(items)}</ol></nav>'
     return XHTML.format(title=html.escape(book_title(root)), body=body)
 
@@ -339,7 +337,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> None:
         sys.exit("El sitio no está construido. Constrúyelo con: make site")
     out = root / "_build" / f"{NAME}.{chosen}"
     count = (write_pdf if chosen == "pdf" else write_epub)(root, out)
-    print(json.dumps({"archivo": str(out), "páginas": count, "MB": round(out.stat().st_size / 1e6, 1)}, ensure_ascii=False))
+    print(f"{out}: {count} páginas, {out.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

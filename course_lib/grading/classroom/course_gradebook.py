@@ -18,13 +18,14 @@ from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell
 from course_lib.grading.classroom.worksheet import (
     DELIMITERS,
+    HEADERS,
     Worksheet,
     WorksheetError,
     comparable,
     encoding_of,
-    read_cells,
+    read_rows,
     read_worksheet,
-    write_cells,
+    write_rows,
 )
 
 _CANVAS_TASK = re.compile(r"(?P<title>.+) \((?P<id>[0-9]+)\)", re.DOTALL)
@@ -32,16 +33,7 @@ _BLACKBOARD_TASK = re.compile(
     r"(?P<title>.*?) ?\[[^\]:]*: ?(?P<top>[0-9]+(?:[.,][0-9]+)?)[^\]]*\] ?\|(?P<id>[0-9]+)",
     re.DOTALL,
 )
-# El de Canvas está en inglés en todos los idiomas; el de Blackboard, en el de quien lo descarga.
-_CANVAS_STUDENT = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
-_BLACKBOARD_USER = ("Username", "Nombre de usuario", "Nom d'usuari")
-_BLACKBOARD_NAMES = (("First Name", "Nombre", "Nom"), ("Last Name", "Apellidos", "Cognoms"))
-_BLACKBOARD_STUDENT = {
-    *_BLACKBOARD_USER,
-    "Student ID",
-    *_BLACKBOARD_NAMES[0],
-    *_BLACKBOARD_NAMES[1],
-}
+_CANVAS, _BLACKBOARD = HEADERS["canvas"], HEADERS["blackboard"]
 
 
 @dataclass
@@ -117,7 +109,7 @@ class CourseGradebook:
             ]
             for r in range(len(self.rows))
         ]
-        text = write_cells(rows, self.delimiter, self.newline)
+        text = write_rows(rows, self.delimiter, self.newline)
         return text.encode(self.encoding, "replace")
 
     def _cell(self, row: int, column: int) -> str:
@@ -143,7 +135,7 @@ def read_sheet(path: Path, column: str | None = None) -> Worksheet | CourseGrade
     encoding = encoding_of(content)
     text = content.decode(encoding, "replace")
     for delimiter in DELIMITERS:
-        rows = read_cells(text, delimiter)
+        rows = read_rows(text, delimiter)
         found = _reader_of(rows[0]) if rows else None
         if found is not None:
             newline = "\r\n" if "\r\n" in text else "\n"
@@ -155,9 +147,9 @@ def read_sheet(path: Path, column: str | None = None) -> Worksheet | CourseGrade
 def _reader_of(header: Sequence[str]) -> Callable | None:
     """Reconoce de qué es un libro por su encabezado."""
     names = [cell.strip() for cell in header]
-    if names[:2] == ["Student", "ID"]:
+    if names[:2] == _CANVAS["student"][:2]:
         return _read_canvas
-    return _read_blackboard if any(user in names for user in _BLACKBOARD_USER) else None
+    return _read_blackboard if any(user in names for user in _BLACKBOARD["user"]) else None
 
 
 def _read_canvas(rows: list[list[str]], column: str | None, form: dict) -> CourseGradebook:
@@ -171,7 +163,7 @@ def _read_canvas(rows: list[list[str]], column: str | None, form: dict) -> Cours
     # Antes de los estudiantes puede ir una fila que dice qué notas están ocultas.
     first = rows.index(worth[0]) + 1 if worth else 1
     students = [i for i in range(first, len(rows)) if len(rows[i]) > 1 and rows[i][1].strip()]
-    kept = [i for i, cell in enumerate(header) if cell in _CANVAS_STUDENT]
+    kept = [i for i, cell in enumerate(header) if cell in _CANVAS["student"]]
     top = _decimal(text)
     return CourseGradebook("canvas", rows, students, [*kept, grade], [0], 1, grade, top, **form)
 
@@ -180,10 +172,11 @@ def _read_blackboard(rows: list[list[str]], column: str | None, form: dict) -> C
     header = [cell.strip() for cell in rows[0]]
     tasks = {i: m for i, cell in enumerate(header) if (m := _BLACKBOARD_TASK.fullmatch(cell))}
     grade = _chosen(tasks, column)
-    user = next(i for i, cell in enumerate(header) if cell in _BLACKBOARD_USER)
-    kept = [i for i, cell in enumerate(header) if cell in _BLACKBOARD_STUDENT]
+    user = next(i for i, cell in enumerate(header) if cell in _BLACKBOARD["user"])
+    kept = [i for i, cell in enumerate(header) if any(cell in n for n in _BLACKBOARD.values())]
     top = _decimal(tasks[grade]["top"])
-    names = [i for part in _BLACKBOARD_NAMES for i, cell in enumerate(header) if cell in part]
+    named = (_BLACKBOARD["first"], _BLACKBOARD["last"])
+    names = [i for part in named for i, cell in enumerate(header) if cell in part]
     who = (list(range(1, len(rows))), [*kept, grade], names, user)
     return CourseGradebook("blackboard", rows, *who, grade, top, **form)
 

@@ -19,7 +19,7 @@ from course_lib.grading.classroom.course_gradebook import CourseGradebook
 from course_lib.grading.classroom.platform_names import feedback_folder
 from course_lib.grading.classroom.results import ClassResults, Graded, Student
 from course_lib.grading.classroom.untrusted_text import clean_name, html_cell, plain_cell
-from course_lib.grading.classroom.worksheet import Worksheet, blank_worksheet, write_cells
+from course_lib.grading.classroom.worksheet import Worksheet, blank_worksheet, write_rows
 from course_lib.grading.sandbox.grader import ExerciseResult
 
 FEEDBACK_FILE = "retroalimentacion.html"
@@ -56,7 +56,7 @@ def write_grades(results: ClassResults, path: Path) -> None:
         ]
         for student in results.students
     ]
-    text = write_cells([[*header, "Observaciones"], *rows], ",", "\r\n")
+    text = write_rows([[*header, "Observaciones"], *rows], ",", "\r\n")
     write_atomically(path, text.encode("utf-8-sig"))
 
 

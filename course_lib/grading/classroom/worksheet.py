@@ -27,8 +27,8 @@ DELIMITERS = (",", ";", "\t", ":")
 _NUMBER_OR_DATE = re.compile(r"-?[0-9]+([.,][0-9]+)?|-")
 _OURS = re.compile(r'<div class="course-grade">.*?</div>', re.DOTALL)
 
-# Por papel, el encabezado de su columna en cada idioma.
-_HEADERS = tomllib.loads(Path(__file__).with_name("moodle_headers.toml").read_text("utf-8"))
+# Por plataforma y papel, el encabezado de su columna en cada idioma.
+HEADERS = tomllib.loads(Path(__file__).with_name("platform_headers.toml").read_text("utf-8"))
 _WRITTEN = ("identifier", "name", "grade", "maximum", "modified", "comments")
 
 
@@ -111,7 +111,7 @@ class Worksheet:
             [c if i in read or _NUMBER_OR_DATE.fullmatch(c) else plain_cell(c) for i, c in cells]
             for cells in map(enumerate, self.rows)
         ]
-        text = write_cells([self.header, *rows], self.delimiter, self.newline)
+        text = write_rows([self.header, *rows], self.delimiter, self.newline)
         # Lo que la codificación no tenga está en un comentario, que es HTML.
         return text.encode(self.encoding, "xmlcharrefreplace")
 
@@ -131,7 +131,7 @@ def blank_worksheet(entries: Iterable[Entry], top: int) -> Worksheet:
         for entry in entries
         if entry.participant is not None
     ]
-    header = [_HEADERS[role][0] for role in _WRITTEN]
+    header = [HEADERS["moodle"][role][0] for role in _WRITTEN]
     return Worksheet(rows, header, _find_columns(header))
 
 
@@ -148,7 +148,7 @@ def read_worksheet(path: Path) -> Worksheet:
     encoding = encoding_of(content)
     text = content.decode(encoding, "replace")
     for delimiter in DELIMITERS:
-        rows = read_cells(text, delimiter)
+        rows = read_rows(text, delimiter)
         columns = _find_columns(rows[0]) if rows else {}
         if all(role in columns for role in _REQUIRED):
             break
@@ -187,7 +187,7 @@ def _decimal(text: str) -> Decimal:
 def _find_columns(header: Sequence[str]) -> dict[str, int]:
     texts = [comparable(cell) for cell in header]
     found = {}
-    for role, names in _HEADERS.items():
+    for role, names in HEADERS["moodle"].items():
         places = [texts.index(comparable(name)) for name in names if comparable(name) in texts]
         if places:
             found[role] = places[0]
@@ -213,7 +213,7 @@ def encoding_of(content: bytes) -> str:
     return "utf-8-sig" if content.startswith(b"\xef\xbb\xbf") else "utf-8"
 
 
-def read_cells(text: str, delimiter: str) -> list[list[str]]:
+def read_rows(text: str, delimiter: str) -> list[list[str]]:
     """Lee las filas de un CSV, menos las vacías; ninguna si no se puede leer."""
     before = csv.field_size_limit(_MAX_CELL)
     try:
@@ -225,7 +225,7 @@ def read_cells(text: str, delimiter: str) -> list[list[str]]:
         csv.field_size_limit(before)
 
 
-def write_cells(rows: Iterable[Sequence[str]], delimiter: str, newline: str) -> str:
+def write_rows(rows: Iterable[Sequence[str]], delimiter: str, newline: str) -> str:
     """Escribe filas en CSV."""
     file = io.StringIO(newline="")
     csv.writer(file, delimiter=delimiter, lineterminator=newline).writerows(rows)
