@@ -299,7 +299,7 @@ def _print_foreseen(submissions: Path, topics: list[str], sheet: object) -> None
     from course_lib.grading.sandbox.wire import clean
 
     console = Console()
-    found = foresee(collect(submissions), topics)
+    found = foresee(_with_their_names(collect(submissions), sheet), topics)
     table = Table("Estudiante", "Archivo", "Tema", "Qué se haría", title="Sin calificar nada")
     delivered: dict[str, set[str]] = {}
     for one in found:

@@ -156,9 +156,9 @@ def _read_canvas(rows: list[list[str]], column: str | None, form: dict) -> Cours
     header = [cell.strip() for cell in rows[0]]
     tasks = {i: m for i, cell in enumerate(header) if (m := _CANVAS_TASK.fullmatch(cell))}
     grade = _chosen(tasks, column)
-    worth = [row for row in rows if row and "Points Possible" in row[0]]
+    worth = [row for row in rows if row and _CANVAS["worth"] in row[0]]
     text = worth[0][grade].strip() if worth and grade < len(worth[0]) else ""
-    if "read only" in text:
+    if _CANVAS["fixed"] in text:
         raise WorksheetError(f"La columna «{header[grade]}» es de solo lectura en Canvas.")
     # Antes de los estudiantes puede ir una fila que dice qué notas están ocultas.
     first = rows.index(worth[0]) + 1 if worth else 1
