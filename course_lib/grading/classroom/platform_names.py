@@ -92,7 +92,7 @@ def feedback_folder(name: str, number: str) -> str:
 
 
 def are_canvas_names(names: Iterable[str]) -> bool:
-    """Dice si todos los nombres son de Canvas: un archivo suelto puede llamarse `tarea_1_2_final`."""
+    """Dice si todos los nombres son de Canvas: uno suelto puede llamarse `tarea_1_2_final`."""
     names = list(names)
     return bool(names) and all(_CANVAS.fullmatch(name) for name in names)
 
