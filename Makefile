@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-DEBIAN := bubblewrap chromium hunspell hunspell-es libseccomp2
+DEBIAN := bubblewrap chromium epubcheck hunspell hunspell-es libseccomp2 poppler-utils
 TORCH  := 2.13.0
 # El último que admite cualquier Python 3.11, también el 3.11.2 de Debian 12.
 PINS   := --upgrade-package torch==$(TORCH) --upgrade-package soupsieve==2.10
@@ -15,13 +15,19 @@ LOCK = $(BIN)/pip-compile --quiet --strip-extras --no-annotate --no-header --uns
 SOLUTIONS ?= 1
 TESTS ?= tests exercises solutions
 
-.PHONY: site serve test quick bench regenerate lock system clean
+.PHONY: site serve pdf epub test quick bench regenerate lock system clean
 
 site: $(READY)  ## construye el libro, ejecutando lo que haya cambiado: _build/html/index.html
 	COURSE_SOLUTIONS=$(SOLUTIONS) $(BIN)/jupyter-book build . -W -n --keep-going
 
 serve: $(READY)  ## sirve el libro en http://localhost:8000 y lo rehace con cada cambio
 	$(BIN)/python book/_ext/serve.py
+
+pdf: site  ## el libro entero en un PDF: _build/atencion_y_transformers.pdf
+	$(BIN)/python book/_ext/paper.py pdf
+
+epub: site  ## el libro entero en un EPUB: _build/atencion_y_transformers.epub
+	$(BIN)/python book/_ext/paper.py epub
 
 test: $(READY) system  ## ejecuta todas las pruebas, cuadernos incluidos
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --nbval --nbval-cell-timeout=300 $(TESTS)
