@@ -4,7 +4,8 @@
 // un documento (`together`), o en XHTML si va solo. Lo llama paper.py, en un Chromium sin ventana.
 globalThis.written = (html, name, kept, together) => {
   const body = article(html, name, kept, together);
-  return [headings(body), together ? body.outerHTML : new XMLSerializer().serializeToString(body)];
+  const text = (node) => (together ? node.outerHTML : new XMLSerializer().serializeToString(node));
+  return [headings(body, text), text(body)];
 };
 
 // Sin botones ni anclas, y con sus enlaces a las demás páginas del libro. En un solo documento, cada
@@ -51,15 +52,45 @@ function article(html, name, kept, together) {
     }
     body.querySelectorAll("details").forEach((folded) => { folded.open = true; });
   }
+  if (!together) makeStrict(body);
   body.id = key(name);
   return body;
 }
 
+// Lo que un navegador admite y XHTML o la versión de MathML de los lectores no: los caracteres de
+// control, que pasan a su dibujo, y el tamaño de una fórmula fuera de `mstyle`.
+function makeStrict(body) {
+  const texts = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const { currentNode: node } = texts;
+    node.data = node.data.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f]/g, (sign) => String.fromCharCode(0x2400 + sign.charCodeAt(0)));
+  }
+  const sizes = ["displaystyle", "scriptlevel"];
+  body.querySelectorAll("math :is([displaystyle], [scriptlevel]):not(mstyle)").forEach((node) => {
+    const style = document.createElementNS(node.namespaceURI, "mstyle");
+    for (const size of sizes) {
+      if (node.hasAttribute(size)) style.setAttribute(size, node.getAttribute(size));
+      node.removeAttribute(size);
+    }
+    node.replaceWith(style);
+    style.append(node);
+  });
+}
+
 // Los títulos de un artículo que van al índice: el del capítulo y los de sus apartados.
-function headings(body) {
+function headings(body, text) {
   const sections = [...body.querySelectorAll(":scope > section, :scope > section > section")];
   return sections.map((section) => {
     const title = section.querySelector(":scope > :is(h1, h2)");
-    return title && { level: Number(title.tagName[1]), id: section.id, text: title.textContent.trim() };
+    if (!title) return null;
+    const plain = title.cloneNode(true);
+    plain.querySelectorAll("annotation").forEach((tex) => tex.remove());
+    plain.querySelectorAll("a").forEach((link) => link.replaceWith(...link.childNodes));
+    const html = [...plain.childNodes].map((node) => (node.nodeType === 3 ? escaped(node.data) : text(node))).join("");
+    return { level: Number(title.tagName[1]), id: section.id, text: plain.textContent.trim(), html };
   }).filter(Boolean);
+}
+
+function escaped(text) {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }

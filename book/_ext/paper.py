@@ -31,8 +31,8 @@ SCRIPT = Path(__file__).with_suffix(".js")
 NAME = "atencion_y_transformers"
 # Lo que solo sirve en un navegador.
 ONLY_ON_LINE = {"book/progress"}
-# Las hojas del sitio, menos la de los iconos, que en el libro no hay.
-STYLES = ("pygments.css", "course.css", "questions.css", "labs/labs.css", "journey.css")
+# Los apartados que tienen todos los capítulos no ayudan a encontrar nada.
+EVERYWHERE = {"Resumen", "¿Puedes seguir?", "Ejercicios", "Para saber más"}
 KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".css": "text/css"}
 XHTML = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE html>
@@ -163,17 +163,19 @@ def printable(root: Path, chapters: list[Chapter], numbers: dict[str, int]) -> s
     """El documento que se imprime: cubierta, índice y artículos."""
     site = (root / "_build" / "html").as_uri()
     title = book_title(root)
-    links = "".join(f'<link rel="stylesheet" href="_static/{name}">' for name in style_files(root))
+    links = "".join(f'<link rel="stylesheet" href="{name}">' for name in style_sheets(root))
     index = []
     for part, inside in by_part(chapters):
         index.append(f"<h2>{html.escape(part)}</h2>" if part else "")
         for chapter in inside:
             for heading in chapter.headings:
+                if heading["level"] == 2 and not listed(chapter, heading):
+                    continue
                 target = heading["id"] if heading["level"] == 2 else chapter.key
                 number = numbers.get(target, "")
                 index.append(
                     f'<p class="level-{heading["level"]}"><a href="#{target}">'
-                    f"<span>{html.escape(heading['text'])}</span><i></i><b>{number}</b></a></p>"
+                    f"<span>{heading['html']}</span><i></i><b>{number}</b></a></p>"
                 )
     bodies = "".join(chapter.body for chapter in chapters)
     return f"""<!DOCTYPE html>
@@ -184,26 +186,35 @@ def printable(root: Path, chapters: list[Chapter], numbers: dict[str, int]) -> s
   .bd-article {{ break-before: page; }}
   .cover {{ height: 24cm; display: flex; flex-direction: column; justify-content: center; }}
   .cover h1 {{ font-size: 34pt; }}
-  .contents {{ break-before: page; font-size: 9.5pt; }}
-  .contents p {{ margin: 0; line-height: 1.5; break-inside: avoid; }}
-  .contents h2 {{ font-size: 11pt; margin: 10pt 0 3pt; break-after: avoid; }}
-  .contents .level-2 {{ padding-left: 14pt; font-size: 8.5pt; color: #444; }}
-  .contents a {{ display: flex; gap: 4pt; color: inherit; text-decoration: none; }}
-  .contents i {{ flex: 1; border-bottom: 1px dotted #999; margin-bottom: 3pt; }}
-  .contents b {{ font-weight: 400; min-width: 2em; text-align: right; }}
+  .book-index {{ break-before: page; font-size: 9.5pt; columns: 2; column-gap: 10mm; }}
+  .book-index h1 {{ column-span: all; }}
+  .book-index p {{ margin: 0; line-height: 1.5; break-inside: avoid; }}
+  .book-index h2 {{ font-size: 11pt; margin: 10pt 0 3pt; break-after: avoid; }}
+  .book-index .level-2 {{ padding-left: 14pt; font-size: 8.5pt; color: #444; }}
+  .book-index a {{ display: flex; gap: 4pt; color: inherit; text-decoration: none; }}
+  .book-index i {{ flex: 1; border-bottom: 1px dotted #999; margin-bottom: 3pt; }}
+  .book-index b {{ font-weight: 400; min-width: 2em; text-align: right; }}
 }}
 </style></head><body>
 <section class="cover"><h1>{html.escape(title)}</h1><p>{edition()}</p></section>
-<nav class="contents"><h1>Índice</h1>{"".join(index)}</nav>
+<nav class="book-index"><h1>Índice</h1>{"".join(index)}</nav>
 {bodies}
 <p id="fin"></p><a href="#fin"></a>
 </body></html>"""
 
 
-def style_files(root: Path) -> list[str]:
-    """Las hojas de estilo que el sitio tiene."""
-    static = root / "_build" / "html" / "_static"
-    return [name for name in STYLES if (static / name).is_file()]
+def listed(chapter: Chapter, heading: dict) -> bool:
+    """Dice si un apartado va al índice impreso."""
+    return heading["text"] not in EVERYWHERE and not chapter.docname.startswith("solutions/")
+
+
+def style_sheets(root: Path) -> list[str]:
+    """Las hojas de estilo de una página cualquiera, desde la carpeta del sitio."""
+    site = root / "_build" / "html"
+    page = site / f"{pages(root)[0][1]}.html"
+    links = re.findall(r'<link [^>]*rel="stylesheet"[^>]*>', page.read_text("utf-8"))
+    found = [re.search(r'href="([^"?]*)', link)[1] for link in links]
+    return [(page.parent / name).resolve().relative_to(site.resolve()).as_posix() for name in found]
 
 
 def book_title(root: Path) -> str:
@@ -263,7 +274,7 @@ def navigation(root: Path, chapters: list[Chapter]) -> str:
 
     def entry(chapter: Chapter) -> str:
         inside = "".join(
-            f'<li><a href="{chapter.key}.xhtml#{h["id"]}">{html.escape(h["text"])}</a></li>'
+            f'<li><a href="{chapter.key}.xhtml#{h["id"]}">{h["html"]}</a></li>'
             for h in chapter.headings[1:]
         )
         below = f"<ol>{inside}</ol>" if inside else ""
@@ -287,7 +298,7 @@ def package(root: Path, chapters: list[Chapter], files: dict[str, bytes]) -> str
     for number, (name, content) in enumerate(files.items()):
         kind = KINDS.get(Path(name).suffix, "application/xhtml+xml")
         holds = [what for what, tag in (("mathml", b"<math"), ("svg", b"<svg")) if tag in content]
-        holds = ["nav"] if name == "nav.xhtml" else holds if name.endswith(".xhtml") else []
+        holds = [*holds, "nav"] if name == "nav.xhtml" else holds if name.endswith(".xhtml") else []
         properties = f' properties="{" ".join(holds)}"' if holds else ""
         items.append(f'<item id="f{number}" href="{name}" media-type="{kind}"{properties}/>')
     order = {name: number for number, name in enumerate(files)}
