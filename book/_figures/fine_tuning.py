@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from book._figures.kit import Box, Figure
 
 SPECIAL = 42  # ancho de «[CLS]» y «[SEP]»
@@ -84,4 +86,35 @@ def _reading(fig: Figure, x: float, y: float, parts: tuple[str, ...]) -> Box:
     return box
 
 
-FIGURES = (fine_tuning_review, bert_heads)
+# Lo que puntúa cada palabra como comienzo y como fin de la respuesta; también en el laboratorio
+# (book/_static/labs/answer_span.js).
+ANSWER = ("hornea", "el", "flan", "40", "minutos", "justos")
+STARTS, ENDS = (2, 0, 1, 6, 3, 0), (1, 0, 1, 2, 5, 3)
+
+
+def answer_span() -> Figure:
+    total = np.add.outer(STARTS, ENDS)
+    backwards = np.tril(np.ones_like(total), -1)
+    best = total == np.where(backwards, -1, total).max()
+    fig = Figure(
+        "answer_span",
+        title="El mejor tramo, entre todas las parejas de comienzo y fin",
+        desc="Una matriz con una fila por palabra donde puede empezar la respuesta y una columna "
+        "por palabra donde puede terminar. Cada casilla suma las dos puntuaciones; las de debajo "
+        "de la diagonal, que terminarían antes de empezar, están ocultas. Gana «40 minutos», que "
+        "suma 11.",
+        height=250,
+    )
+    box = fig.grid(
+        128, 66, 6, 6, "weight", cell=(58, 28), values=total, digits=0, hidden=backwards, shade=best
+    )
+    fig.text(box.cx, 14, "termina en…", size=fig.small)
+    fig.text(64, 56, "empieza en…", size=fig.small)
+    for i, (word, start, end) in enumerate(zip(ANSWER, STARTS, ENDS, strict=True)):
+        fig.text(box.x + 58 * (i + 0.5), 34, word, size=fig.small)
+        fig.text(box.x + 58 * (i + 0.5), 53, f"{end}", size=fig.small)
+        fig.text(120, box.y + 28 * (i + 0.5), f"{word} {start}", anchor="end", size=fig.small)
+    return fig
+
+
+FIGURES = (fine_tuning_review, bert_heads, answer_span)

@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from book._figures import self_attention
+from book._figures import fine_tuning, self_attention
 from course_lib.decoding import sampling_distribution
 from course_lib.layers.normalization import Residual
+from course_lib.models.bert.fine_tuning import SpanOutput, best_spans
 from course_lib.models.palm import PaLMConfig
 from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
 from course_lib.primitives.attention import attention, attention_weights
@@ -139,7 +140,10 @@ def test_the_six_words_are_those_of_the_chapter(open_laboratory):
     for i in range(6):
         expected = torch.cat([Q[i], Q[i] @ K.T, attention_weights(Q, K)[i], attention(Q, K, V)[i]])
         near(lab.compute("attend", i), expected)
-    assert lab.said().endswith("«el» recoge (0.3061, 0.8210).")
+    drawn = lab.page.locator("svg.lab-live text").last.text_content()
+    assert drawn == "recoge h = (0.3061, 0.8210)"
+    taken = attention_weights(Q, K)[1, 2] * V[2]
+    assert lab.said().endswith(" = ({:.4f}, {:.4f}).".format(*taken.tolist()))
     for step, number in (("puntuar", "1.8111"), ("normalizar", "0.2199"), ("proyectar", "0.4306")):
         lab.page.get_by_label("paso").select_option(label=step)
         assert number in lab.said()
@@ -229,3 +233,21 @@ def test_the_five_operations_are_those_of_the_library(open_laboratory):
             near(found, torch.cat([A.flatten(), H.flatten()]))
     lab.page.get_by_label("ver «relleno»", exact=True).check()
     assert "El 9 del relleno entra" in lab.said()
+
+
+def test_the_best_span_is_that_of_the_library(open_laboratory):
+    lab = open_laboratory("answer_span")
+    generator = torch.Generator().manual_seed(0)
+    cases = [torch.tensor([fine_tuning.STARTS, fine_tuning.ENDS], dtype=torch.float32)]
+    cases += list(torch.randn(4, 2, 6, generator=generator))
+    for start, end in cases:
+        for longest in (1, 2, 6):
+            everywhere = torch.ones(1, 6, dtype=torch.bool)
+            scores = SpanOutput(start[None], end[None])
+            expected = best_spans(scores, everywhere, longest=longest)[0]
+            near(lab.compute("best", start.tolist(), end.tolist(), longest), expected.double())
+    assert lab.said() == "Responde «40 minutos», que suma 11."
+    lab.move("puntuación de terminar en «hornea»", 8)
+    assert lab.said().endswith("de «40» a «hornea», al revés.")
+    lab.move("cuántas palabras", 1)
+    assert lab.said().startswith("Responde «hornea», que suma 10.")

@@ -12,7 +12,7 @@
   const QUERIES = { la: [0, 2, 1], lo: [0, 2, -1] };
   const CENTERS = [27, 82, 129, 174, 214, 282, 348, 408];
   // La curva: de β = 0 a β = MOST, y del peso 0 al 1.
-  const MOST = 6, LEFT = 40, RIGHT = 390, FLOOR = 284, ROOF = 204;
+  const MOST = 6, LEFT = 40, RIGHT = 390, FLOOR = 268, ROOF = 190;
   const across = (beta) => LEFT + (RIGHT - LEFT) * beta / MOST;
   const up = (weight) => FLOOR - (FLOOR - ROOF) * weight;
 
@@ -25,7 +25,7 @@
   }
 
   function build(place, number) {
-    const svg = laboratory.canvas(318);
+    const svg = laboratory.canvas(298);
     const text = (attributes, content) => draw(svg, "text", { "font-size": 15, fill: "currentColor", ...attributes }, content);
     const beams = CENTERS.map((x) => draw(svg, "path", { d: `M442 131 L${x} 58`, stroke: "#CC79A7", fill: "none" }));
     const shares = CENTERS.map((x) => text({ x, y: 48, "text-anchor": "middle" }));
@@ -35,7 +35,7 @@
 
     draw(svg, "path", { d: `M${LEFT} ${ROOF} V${FLOOR} H${RIGHT}`, stroke: "currentColor", fill: "none" });
     for (const weight of [0, 0.5, 1]) text({ x: LEFT - 6, y: up(weight) + 5, "text-anchor": "end" }, weight);
-    for (const beta of [0, 2, 4, 6]) text({ x: across(beta), y: 302, "text-anchor": "middle" }, beta ? beta : "β = 0");
+    for (const beta of [0, 2, 4, 6]) text({ x: across(beta), y: 286, "text-anchor": "middle" }, beta ? beta : "β = 0");
     const now = draw(svg, "line", { y1: ROOF - 8, y2: FLOOR, stroke: "currentColor", "stroke-dasharray": "4 3" });
     const curves = CENTERS.map(() => draw(svg, "path", { stroke: "#CC79A7", fill: "none" }));
     const dots = CENTERS.map(() => draw(svg, "circle", { r: 4, fill: "#CC79A7", stroke: "currentColor" }));

@@ -66,7 +66,7 @@
       if (now === "normalize") {
         return `e elevado a ${four(found.scores[j])} / √2 es ${four(found.powers[j])}; entre la suma de los seis, ${four(found.total)}, da ${four(found.weights[j])}.`;
       }
-      return `De «${other}» toma ${four(found.weights[j])} · ${pair(V[j])}. Con las seis, «${word}» recoge ${pair(found.mixed)}.`;
+      return `De «${other}» toma ${four(found.weights[j])} · ${pair(V[j])} = ${pair(V[j].map((v) => found.weights[j] * v))}.`;
     }
 
     function update() {
