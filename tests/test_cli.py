@@ -1,10 +1,14 @@
-"""El comando `course`: qué dice y con qué código termina (0, hecho; 1, un fallo; 2, mal uso)."""
+"""El comando `course`: qué dice y con qué código termina.
+
+0, hecho; 1, un fallo; 2, mal uso; 3, calificado, y hay entregas sin nota.
+"""
 
 import errno
 import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -50,7 +54,8 @@ def student_notebook(path, *cells):
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["regenerate"], ["check"], ["grade"], ["release"], ["doctor"]]
+    "command",
+    [[], ["regenerate"], ["check"], ["grade"], ["explain"], ["release"], ["doctor"]],
 )
 def test_the_help_is_in_spanish(command):
     result = run(*command, "--help")
@@ -69,6 +74,23 @@ def test_the_help_has_a_short_name():
         assert run(*command, "-h").output == run(*command, "--help").output
 
 
+def test_grade_says_how_it_ends():
+    told = " ".join(re.sub("[│╭╰─╮╯]", " ", run("grade", "--help").output).split())
+    assert "con 3 si se publicó y hay entregas que no se pudieron calificar" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [("course gra", ["grade"]), ("course grade x --topic be", ["bert"])],
+)
+def test_tab_completes_verbs_and_topics(words, completed):
+    asked = {"_COURSE_COMPLETE": "complete_bash", "COMP_WORDS": words}
+    asked["COMP_CWORD"] = str(len(words.split()) - 1)
+    command = [sys.executable, "-c", "from course_lib.cli import app; app(prog_name='course')"]
+    done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True)
+    assert done.stdout.split() == completed, done
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -84,6 +106,8 @@ def test_the_help_has_a_short_name():
         (["release", "nothing", "--out", "a"], "No hay un tema «nothing»."),
         (["grade"], "Falta ENTREGAS."),
         (["grade", "a"], "Falta --out."),
+        (["explain", "ana"], "Falta EJERCICIO."),
+        (["explain", "ana", "x", "--out", "no"], "no es la carpeta de una clase calificada"),
         (["grade", "a", "--out", "b", "--topic", "nothing"], "No hay un tema «nothing»."),
         (["grade", "a", "--out", "b", "--site", "x"], "--site debe ser una dirección"),
         (["grade", "a", "--out", "b", "--workers", "0"], "El valor de «--workers» no es válido"),
@@ -322,10 +346,12 @@ def test_grade_for_moodle_writes_what_is_uploaded(fake_grader, tmp_path):
     assert str(out / "moodle_feedback.zip") in result.stdout.replace("\n", "")
 
 
-def test_grade_ends_with_one_and_no_escape_reaches_the_terminal(fake_grader, tmp_path):
+def test_what_has_no_grade_is_not_a_failure_and_no_escape_reaches_the_terminal(
+    fake_grader, tmp_path
+):
     folder = deliver(tmp_path / "class", ana="{}", **{"e\x1b[31mva": "bad"})
     result = run("grade", folder, "--out", tmp_path / "out")
-    assert result.exit_code == 1
+    assert result.exit_code == 3 and (tmp_path / "out" / "grades.csv").exists()
     assert "está dañado" in result.stdout and "usa torch.jit" in result.stdout
     assert "\x1b" not in result.output and "\x07" not in result.output
 
@@ -382,6 +408,7 @@ def test_doctor_shows_versions_device_and_memory():
         "Memoria",
         "Disco libre",
         "make",
+        "Caja: bubblewrap",
     ):
         assert text in result.output
 
@@ -412,8 +439,11 @@ def test_doctor_says_how_to_get_what_is_missing(monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda name: "1")
     result = run("doctor")
     assert result.exit_code == 0, "los programas no son indispensables"
-    assert "Falta, sin ser indispensable: make, chromium, hunspell, bwrap." in result.output
-    assert "sudo apt-get install chromium" in result.output
+    assert (
+        "Falta, sin ser indispensable: make, chromium, hunspell, Caja: bubblewrap." in result.output
+    )
+    told = " ".join(re.sub("[│⚠️]", " ", result.output).split())
+    assert "sudo apt-get install chromium" in told and "sudo apt-get install bubblewrap" in told
 
 
 def test_doctor_fails_without_a_required_package(monkeypatch):

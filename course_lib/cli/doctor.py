@@ -23,10 +23,6 @@ _PROGRAMS = {
     "make": ("los comandos make site y make test", "sudo apt-get install make"),
     "chromium": ("probar el sitio en un navegador", "sudo apt-get install chromium"),
     "hunspell": ("revisar la ortografía", "sudo apt-get install hunspell hunspell-es"),
-    "bwrap": (
-        "calificar entregas en un entorno aislado",
-        "sudo apt-get install bubblewrap libseccomp2",
-    ),
 }
 _ALIASES = {"chromium": ("chromium", "chromium-browser", "google-chrome", "chrome")}
 _USES = {
@@ -67,8 +63,8 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Mira el equipo; no instala ni cambia nada."""
-    return [*_system(), *_packages(), *_hardware(), *_programs()]
+    """Mira el equipo, y construye una caja de las de calificar; no instala ni cambia nada."""
+    return [*_system(), *_packages(), *_hardware(), *_programs(), *_box()]
 
 
 def examine_for_student() -> list[Finding]:
@@ -201,6 +197,23 @@ def _programs() -> list[Finding]:
     ]
 
 
+def _box() -> list[Finding]:
+    """La caja en que se califica, construida de verdad."""
+    if sys.platform != "linux":
+        remedy = "para calificar hace falta Linux; en otro sistema, una máquina virtual"
+        return [Finding("Caja", "", remedy=remedy)]
+    try:
+        from course_lib.grading.sandbox.box_check import box_parts
+
+        parts = list(box_parts())
+    except ImportError as error:  # falta un paquete, que ya se dijo arriba
+        return [Finding("Caja", "", remedy=f"sirve para calificar; {error}")]
+    return [
+        Finding(f"Caja: {part.name}", "" if part.remedy else part.found, remedy=part.remedy)
+        for part in parts
+    ]
+
+
 def _which(name: str) -> str:
     paths = (shutil.which(candidate) for candidate in _ALIASES.get(name, (name,)))
     return next((path for path in paths if path), "")
@@ -211,7 +224,7 @@ def doctor(
         bool, typer.Option("--student", help="Solo lo que hace falta para los ejercicios.")
     ] = False,
 ) -> None:
-    """Muestra versiones, dispositivo y memoria, y dice qué falta y cómo instalarlo."""
+    """Muestra versiones, memoria y la caja de calificar; dice qué falta y cómo arreglarlo."""
     console = Console()
     table = Table("", "Qué", "Valor", title="Este equipo")
     findings = examine_for_student() if student else examine()

@@ -16,7 +16,23 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+import course_lib
 from course_lib.cli.terminal import print_error
+
+SOME_NOT_GRADED = 3
+"""Con qué se termina si se publicó todo y hay entregas sin nota: no es que algo fallara."""
+
+EPILOG = (
+    "Termina con 0 si todo tiene nota; con 3 si se publicó y hay entregas que no se pudieron "
+    "calificar; con 1 si algo falló; con 2 si se pidió mal o falta la caja."
+)
+
+
+def _topics(incomplete: str) -> list[str]:
+    """Los temas que empiezan así, para el tabulador; sin importar nada que tarde."""
+    folder = Path(course_lib.__file__).parents[1] / "exercises"
+    return sorted(p.stem for p in folder.glob("*.ipynb") if p.stem.startswith(incomplete))
+
 
 Submissions = Annotated[
     Path,
@@ -38,6 +54,7 @@ Topics = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TEMA",
+        autocompletion=_topics,
         help="El tema de la tarea; si son varios, repítela. Si falta, se reconoce en cada "
         "entrega, y debe ser uno solo en toda la clase.",
     ),
@@ -76,6 +93,13 @@ Site = Annotated[
         help="El sitio del curso (https://…): las páginas enlazan sus capítulos.",
     ),
 ]
+Compare = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="CARPETA",
+        help="La de una calificación anterior: dice qué notas cambian, con las mismas entradas.",
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Dice qué se calificaría y qué no; no ejecuta ni escribe nada."),
@@ -94,6 +118,7 @@ def grade(
     column: Column = None,
     cluster: Cluster = None,
     site: Site = None,
+    compare: Compare = None,
     dry_run: DryRun = False,
     unsafe_no_sandbox: Unsafe = False,
 ) -> None:
@@ -104,7 +129,7 @@ def grade(
     if out is None and not dry_run:
         raise typer.BadParameter("Falta --out.")
     told = {"--workers": workers, "--worksheet": worksheet, "--column": column}
-    told |= {"--cluster": cluster, "--site": site}
+    told |= {"--cluster": cluster, "--site": site, "--compare": compare}
     command = ["course", "grade", submissions, "--out", out]
     command += [x for name, value in told.items() if value is not None for x in (name, value)]
     command += ["--unsafe-no-sandbox"] if unsafe_no_sandbox else []
@@ -119,9 +144,10 @@ def grade(
         _require_isolated(needed=not (unsafe_no_sandbox or cluster))
         printed = {"worksheet": sheet, "site": site}
         options = {"workers": workers, "cluster": cluster, "sandboxed": not unsafe_no_sandbox}
+        options["compare"] = compare
         results = _grade_and_publish(submissions, out, topics, printed, **options)
     if results.refused:
-        raise typer.Exit(1)
+        raise typer.Exit(SOME_NOT_GRADED)
 
 
 @contextmanager
@@ -217,17 +243,22 @@ def _grade_and_publish(
     printed: dict,
     *,
     sandboxed: bool,
+    compare: Path | None,
     **options: object,
 ) -> object:
-    from course_lib.grading.classroom.class_run import ClassFolder
+    from course_lib.grading.classroom.class_run import ClassFolder, read_class
     from course_lib.grading.classroom.collection import collect
+    from course_lib.grading.classroom.comparison import Comparison
     from course_lib.grading.classroom.publication import publish
     from course_lib.grading.classroom.results import ClassResults
     from course_lib.grading.sandbox.grader import WHAT_IS_LOST
 
     entries = _with_their_names(collect(submissions), printed["worksheet"])
+    before = None if compare is None else read_class(compare)
     errors = Console(stderr=True, soft_wrap=True)
     with ClassFolder(out) as folder:
+        if compare is not None:
+            folder.share_seed(compare)
         if not sandboxed:
             errors.print(WHAT_IS_LOST, style="bold yellow", markup=False, highlight=False)
         # Con varios temas se reconoce cada entrega; con uno, lo que no dice de cuál es, es de él.
@@ -236,8 +267,13 @@ def _grade_and_publish(
         graded = _grade_with_progress(entries, folder, errors, sandboxed=sandboxed, **options)
         with errors.status("Escribiendo notas e informes…"):
             results = ClassResults(graded, topics)
+            if before is not None:
+                old = ClassResults(before, results.counted)
+                printed["changes"] = Comparison(old, results)
             published = publish(results, folder.path, **printed)
     _print_summary(results, published)
+    if before is not None:
+        Console().print(printed["changes"].summary(), markup=False, highlight=False, soft_wrap=True)
     return results
 
 

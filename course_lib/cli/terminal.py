@@ -22,6 +22,13 @@ _PANELS = {
     "DEFAULT_STRING": "[si falta: {}]",
     "REQUIRED_LONG_STRING": "[obligatorio]",
 }
+_COMPLETION = {  # su ayuda, y si se esconde: instalarla habla en inglés y escribe donde no se sabe
+    "install_completion": ("", True),
+    "show_completion": (
+        "Escribe lo que tu terminal necesita para completar con el tabulador.",
+        False,
+    ),
+}
 _MESSAGES = (
     (r"No such command '(.+)'\..*", r"No existe el comando «\1»."),
     (r"Missing command\.", "Falta el comando."),
@@ -63,6 +70,8 @@ class _SpanishHelp:
         params = super().get_params(ctx)
         for param in params:  # Typer escribe en inglés el tipo de cada valor: <bool>, <path>
             param.display_type = lambda ctx: None
+            if param.name in _COMPLETION:
+                param.help, param.hidden = _COMPLETION[param.name]
         return params
 
 

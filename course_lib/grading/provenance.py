@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -27,8 +28,12 @@ COURSE_NOTEBOOKS = {
 }
 """Los cuadernos del curso que no son la entrega de nadie, y lo que se dice de cada uno."""
 
+COURSE = "curso"
+"""La marca de una respuesta que es como la del cuaderno de soluciones."""
+
 _LONG = 3
-_ENOUGH = 3
+ENOUGH = 3
+"""Cuántas respuestas largas iguales hacen falta para avisar; menos, si el tema tiene menos."""
 
 
 def course_notebook(submission: Submission, sheet: Sheet) -> str:
@@ -58,11 +63,10 @@ def copied_answers(submission: Submission, sheet: Sheet) -> str:
         str: el aviso, con cuántas son y cuáles; vacío si no hay nada que decir.
     """
     solved = _long_answers(sheet.topic, tuple(sheet.names.items()))
-    found = {name: _definition(submission.cells, sheet.names[name]) for name in solved}
-    texts = {name: _renamed(node) for name, node in found.items() if node is not None}
-    written = {name: text for name, text in texts.items() if "NotImplementedError" not in text}
-    same = [name for name, text in written.items() if text == solved[name]]
-    if len(same) < min(_ENOUGH, len(solved)) or 2 * len(same) <= len(written):
+    marks = answer_marks(submission, sheet)
+    written = [name for name in solved if name in marks]
+    same = [name for name in written if marks[name] == COURSE]
+    if len(same) < min(ENOUGH, len(solved)) or 2 * len(same) <= len(written):
         return ""
     listed = ", ".join(name.partition(".")[2] for name in same)
     return (
@@ -70,6 +74,32 @@ def copied_answers(submission: Submission, sheet: Sheet) -> str:
         f"las del cuaderno de soluciones: {listed}. Por sí solo no prueba nada: pregúntale por "
         f"ellas."
     )
+
+
+def answer_marks(submission: Submission, sheet: Sheet) -> dict[str, str]:
+    """Da una marca de cada respuesta larga: la misma, si el código es el mismo salvo los nombres.
+
+    Se miran las que tienen varias líneas que el cuaderno de ejercicios no da; de las que el curso
+    resuelve en varias, todas. La que es como la del cuaderno de soluciones lleva la marca `COURSE`.
+    """
+    names = tuple(sheet.names.items())
+    solved, given = _long_answers(sheet.topic, names), _given_lines(sheet.topic)
+    marks = {}
+    for exercise, name in names:
+        node = _definition(submission.cells, name)
+        if node is None or (exercise not in solved and _own_lines(node, given) < _LONG):
+            continue
+        text = _renamed(node)
+        if "NotImplementedError" not in text:
+            digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+            marks[exercise] = COURSE if text == solved.get(exercise) else digest
+    return marks
+
+
+def course_answer(topic: str, name: str) -> str:
+    """Da el código de la respuesta del cuaderno de soluciones; vacío, si no está."""
+    node = _definition(course_cells("solutions", topic), name)
+    return "" if node is None else ast.unparse(node)
 
 
 # Los cuadernos del curso
@@ -112,20 +142,25 @@ def _long_answers(topic: str, names: tuple[tuple[str, str], ...]) -> dict[str, s
     found = {}
     for exercise, name in names:
         node = _definition(cells, name)
-        lines = ast.unparse(node).splitlines() if isinstance(node, _DEFINITIONS) else []
-        if sum(line.strip() not in given for line in lines) >= _LONG:
+        if node is not None and _own_lines(node, given) >= _LONG:
             found[exercise] = _renamed(node)
     return found
 
 
-def _given_lines(topic: str) -> set[str]:
+def _own_lines(node: ast.AST, given: frozenset[str]) -> int:
+    """Cuántas líneas de una definición no da el cuaderno de ejercicios."""
+    return sum(line.strip() not in given for line in ast.unparse(node).splitlines())
+
+
+@functools.cache
+def _given_lines(topic: str) -> frozenset[str]:
     """Las líneas del cuaderno de ejercicios, también las de sus textos, sin comentarios."""
     path = exercises_folder() / f"{topic}.ipynb"
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     raw = [line for cell in cells for line in "".join(cell["source"]).splitlines()]
     trees = [tree for text in course_cells("exercises", topic) if (tree := parse_cell(text))]
     clean = [line for tree in trees for line in ast.unparse(tree).splitlines()]
-    return {re.sub(r"\s+#.*$", "", line).strip() for line in [*raw, *clean]}
+    return frozenset(re.sub(r"\s+#.*$", "", line).strip() for line in [*raw, *clean])
 
 
 # Comparar código

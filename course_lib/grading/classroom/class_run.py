@@ -17,7 +17,7 @@ import os
 import secrets
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -42,6 +42,7 @@ from course_lib.grading.sandbox.box import Limits, SandboxError, why_unavailable
 from course_lib.grading.sandbox.grader import SubmissionResult
 
 MAX_ATTEMPTS = 3
+DELIVERED = "delivered"
 _LOOK_EVERY = 10.0
 _SLACK = 180.0  # segundos, además de los de la entrega, para empezar y para ir despacio
 _STUCK = (
@@ -103,6 +104,7 @@ def grade_class(
                 folder.store(entry, order, result)
                 found[entry.key] = result
                 progress(len(found), len(entries))
+    folder.set_delivered(entry.key for entry in entries)
     return [Graded(entry, found[entry.key]) for entry in entries]
 
 
@@ -259,6 +261,23 @@ class ClassFolder:
             self._seed_file.chmod(0o600)  # la carpeta ya era privada
         return int(self._seed_file.read_text())
 
+    def share_seed(self, other: Path) -> None:
+        """Toma la semilla de otra calificación, si aquí no hay, para comparar con sus entradas.
+
+        Errores:
+            ClassRunError: es esta misma carpeta, o no tiene ninguna.
+        """
+        seed = Path(other) / "results" / self._seed_file.name
+        if Path(other).resolve() == self.path.resolve():
+            raise ClassRunError(
+                f"«{other}» es la carpeta en que se escribe: compara con otra, calificada antes."
+            )
+        if not seed.exists():
+            raise ClassRunError(f"«{other}» no es la carpeta de una clase calificada.")
+        if not self._seed_file.exists():
+            write_atomically(self._seed_file, seed.read_bytes())
+            self._seed_file.chmod(0o600)
+
     def stored(self, entry: Entry, order: Order) -> SubmissionResult | None:
         """Da el resultado guardado de una entrega, si nada de lo que lo decide cambió."""
         try:
@@ -271,10 +290,15 @@ class ClassFolder:
         same = record.get("digest") in [self._digest(entry, each, result) for each in orders]
         return result if same and result.status == "graded" else None
 
+    def set_delivered(self, keys: Iterable[str]) -> None:
+        """Apunta qué entregas son las de ahora: en la carpeta siguen las que ya no están."""
+        write_atomically(self.results / DELIVERED, "\n".join(keys).encode())
+
     def store(self, entry: Entry, order: Order, result: SubmissionResult) -> None:
         """Guarda el resultado de una entrega."""
         record = {
             "student": entry.student,
+            "participant": entry.participant,
             "source": entry.source,
             "digest": self._digest(entry, order, result),
             "result": result.as_data(),
@@ -304,6 +328,32 @@ class ClassFolder:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def read_class(path: Path) -> list[Graded]:
+    """Lee lo que obtuvo una clase ya calificada, sin reservar su carpeta ni ejecutar nada.
+
+    De cada entrega se sabe de quién es y qué obtuvo; su cuaderno no está.
+
+    Errores:
+        ClassRunError: no es la carpeta de una clase calificada.
+    """
+    results = Path(path) / "results"
+    try:
+        keys = (results / DELIVERED).read_text(encoding="utf-8").splitlines()
+        records = {k: json.loads((results / f"{k}.json").read_text("utf-8")) for k in keys}
+        return [
+            Graded(
+                Entry(one["student"], key, one["source"], b"", one["participant"]),
+                result_from_data(one["result"]),
+            )
+            for key, one in records.items()
+        ]
+    except (OSError, ValueError, TypeError, KeyError):
+        raise ClassRunError(
+            f"«{path}» no es la carpeta de una clase calificada, o la calificó otra versión del "
+            f"curso: da la que escribió `course grade … --out`, o repite esa orden."
+        ) from None
 
 
 def _require_empty(path: Path) -> None:

@@ -11,13 +11,14 @@ from datetime import datetime
 from pathlib import Path
 
 from course_lib.files import write_atomically
+from course_lib.grading.classroom.comparison import Comparison, write_changes
 from course_lib.grading.classroom.course_gradebook import CourseGradebook
 from course_lib.grading.classroom.gradebooks import (
     write_feedback_zip,
     write_grades,
     write_worksheet,
 )
-from course_lib.grading.classroom.report import class_report, feedback_page
+from course_lib.grading.classroom.report import class_report, evidence_page, feedback_page
 from course_lib.grading.classroom.results import ClassResults
 from course_lib.grading.classroom.worksheet import Worksheet
 
@@ -64,6 +65,7 @@ def publish(
     *,
     worksheet: Worksheet | CourseGradebook | None = None,
     site: str | None = None,
+    changes: Comparison | None = None,
     when: datetime | None = None,
 ) -> Published:
     """Escribe todo lo que se entrega de una clase ya calificada.
@@ -73,6 +75,7 @@ def publish(
         folder: la carpeta de la clase.
         worksheet: lo que se descargó de la plataforma para poner las notas, y se completa.
         site: dirección del sitio del curso, para enlazar sus capítulos.
+        changes: la comparación con otra calificación, si se pidió.
         when: cuándo se calificó; si falta, ahora.
 
     Errores:
@@ -81,16 +84,24 @@ def publish(
     require_clear_topics(results)
     when = when or datetime.now().astimezone()
     pages = {s.page: feedback_page(s, site=site, when=when) for s in results.students}
-    for name, page in pages.items():
+    shown = {s.evidence_page: evidence_page(s, when=when) for s in results.students if s.topics}
+    for name, page in (pages | shown).items():
         write_atomically(folder / name, page.encode())
-    for path in (folder / "feedback").glob("*.html"):
-        if f"feedback/{path.name}" not in pages:  # de quien ya no está entre las entregas
-            path.unlink()
+    for kind in ("feedback", "evidence"):
+        for path in (folder / kind).glob("*.html"):
+            if f"{kind}/{path.name}" not in pages | shown:  # de quien ya no está entre las entregas
+                path.unlink()
     report, grades = folder / "report.html", folder / "grades.csv"
-    write_atomically(report, class_report(results, when=when).encode())
+    write_atomically(report, class_report(results, when=when, changes=changes).encode())
     write_grades(results, grades)
     files = {"Informe de la clase": report, "Notas": grades}
+    (folder / "changes.csv").unlink(missing_ok=True)  # la de otra vez
+    if changes is not None:
+        write_changes(changes, folder / "changes.csv")
+        files["Notas que cambian"] = folder / "changes.csv"
     files["Una página por estudiante"] = folder / "feedback"
+    if shown:
+        files["Su código y los casos que fallan, solo para ti"] = folder / "evidence"
     came = {one.entry.platform for one in results.works} - {""}
     platform = worksheet.platform if worksheet is not None else next(iter(sorted(came)), "")
     if not platform:

@@ -19,6 +19,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from course_lib._extras import extra
+from course_lib.grading.classroom.comparison import Comparison
+from course_lib.grading.classroom.identical import same_code
 from course_lib.grading.classroom.results import (
     STATES,
     ClassResults,
@@ -28,14 +30,19 @@ from course_lib.grading.classroom.results import (
     percent,
     topic_outline,
 )
+from course_lib.grading.classroom.suggestion import suggested_mistake
 from course_lib.grading.classroom.untrusted_text import (
     hint_html,
     message_html,
     sentence,
     unbroken,
     visible,
+    visible_block,
 )
+from course_lib.grading.provenance import course_answer
+from course_lib.grading.sandbox.evidence import Evidence
 from course_lib.grading.sandbox.grader import ExerciseResult
+from course_lib.grading.submission import topic_sheet
 from course_lib.judging import display
 from course_lib.plotting.bars import plot_bars, plot_stacked
 
@@ -81,12 +88,15 @@ def feedback_page(
     return _render("feedback.html", student=student, site=site and site.rstrip("/"), when=when)
 
 
-def class_report(results: ClassResults, *, when: datetime | None = None) -> str:
+def class_report(
+    results: ClassResults, *, when: datetime | None = None, changes: Comparison | None = None
+) -> str:
     """Escribe la página de la clase, para quien da el curso.
 
     Argumentos:
         results: lo que obtuvo la clase; puede no haber ninguna entrega.
         when: cuándo se calificó.
+        changes: la comparación con otra calificación, si se pidió.
 
     Devuelve:
         str: una página HTML completa.
@@ -95,9 +105,26 @@ def class_report(results: ClassResults, *, when: datetime | None = None) -> str:
         "class_report.html",
         group=results,
         when=when,
+        changes=changes,
+        copies=[(t, same) for t in results.topics for same in same_code(results.students, t.name)],
         totals_plot=_totals_plot,
         shares_plot=_shares_plot,
     )
+
+
+def evidence_page(student: Student, *, when: datetime | None = None) -> str:
+    """Escribe, para quien da el curso, el código de un estudiante y los casos en que falla.
+
+    Muestra lo que se esperaba: no es para el estudiante.
+
+    Argumentos:
+        student: lo que obtuvo.
+        when: cuándo se calificó.
+
+    Devuelve:
+        str: una página HTML completa.
+    """
+    return _render("evidence.html", student=student, when=when)
 
 
 # Gráficas
@@ -171,6 +198,7 @@ def _environment() -> jinja2.Environment:
         "property": _property,
         "slow_part": _slow_part,
         "sentence": sentence,
+        "block": visible_block,
         "unbroken": unbroken,
         "visible": visible,
     }
@@ -179,6 +207,8 @@ def _environment() -> jinja2.Environment:
         "icons": {state: Markup(display.icon(state, styled=False)) for state in STATES},
         "STATES": STATES,
         "percent": percent,
+        "course_code": _course_code,
+        "suggestion": _suggestion,
         "style": _asset("report.css"),
         "script": _asset("report.js"),
     }
@@ -208,6 +238,18 @@ def _file(one: Graded) -> str:
     """El archivo que se entregó; vacío si no hubo ninguno y solo se sabe quién."""
     source = one.entry.source
     return "" if source == one.entry.student else visible(source, 120)
+
+
+def _course_code(exercise: str) -> str:
+    """La respuesta del cuaderno de soluciones."""
+    topic = exercise.partition(".")[0]
+    return course_answer(topic, topic_sheet(topic).names[exercise])
+
+
+def _suggestion(exercise: str, seen: Evidence) -> str:
+    """El error frecuente que se pegaría en un ejercicio para reconocer esa respuesta."""
+    name = topic_sheet(exercise.partition(".")[0]).names.get(exercise, "")
+    return suggested_mistake(seen.code, name, seen.obtained)
 
 
 def _slow_part(one: Graded) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.untrusted_text import visible
+from course_lib.grading.sandbox.evidence import Evidence
 from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 from course_lib.grading.submission import exercises_folder
 from course_lib.judging.check import topic_exercises
@@ -139,14 +140,14 @@ def _students(works: list[Graded], counted: Mapping[str, int]) -> list[Student]:
         Student(own, counted, namesake=names[_shown_name(own[0].entry)] > 1)
         for own in groups.values()
     ]
-    return sorted(students, key=lambda student: (_alphabetical(student.name), student.mark))
+    return sorted(students, key=lambda student: (alphabetical(student.name), student.mark))
 
 
 def _shown_name(entry: Entry) -> str:
     return visible(entry.student, 120) or "(sin nombre)"
 
 
-def _alphabetical(name: str) -> str:
+def alphabetical(name: str) -> str:
     """La clave con que «Ángela» va entre las demás de la A."""
     letters = unicodedata.normalize("NFD", name.casefold())
     return "".join(c for c in letters if not unicodedata.combining(c))
@@ -178,6 +179,7 @@ class Student:
         self.name = _shown_name(self.entry)
         self.mark = visible(self.entry.participant or "", 20) if namesake else ""
         self.page = f"feedback/{self.entry.owner}.html"
+        self.evidence_page = f"evidence/{self.entry.owner}.html"
         course = [one for one in works if one.result.status == "course"]
         self.set_aside = course if len(course) < len(works) else []
         kept = {"graded", "course"} if self.set_aside else {"graded"}
@@ -197,6 +199,12 @@ class Student:
         missing = [name for name in counted if name not in self.best]
         self.undelivered = [(topic_outline(name).title, counted[name]) for name in missing]
 
+    def evidence(self, exercise: str) -> Evidence:
+        """Su código y el caso en que falla, para quien califica."""
+        answers = (answer for topic in self.topics for answer in topic.exercises)
+        found = (a.evidence for a in answers if a.result.exercise == exercise)
+        return next(found, Evidence())
+
     @property
     def done(self) -> bool:
         """Si no le queda nada por corregir ni por entregar."""
@@ -210,6 +218,7 @@ class GradedAnswer:
     index: int
     heading: str
     result: ExerciseResult
+    evidence: Evidence
 
 
 class StudentTopic:
@@ -223,7 +232,12 @@ class StudentTopic:
         self.tied = any(one.result.points == self.result.points for one in others)
         self.perfect = self.result.points == self.result.max_points
         self.exercises = [
-            GradedAnswer(index, self.outline.heading(result.exercise), result)
+            GradedAnswer(
+                index,
+                self.outline.heading(result.exercise),
+                result,
+                self.result.evidence.get(result.exercise, Evidence()),
+            )
             for index, result in enumerate(self.result.exercises, 1)
         ]
         self.correct = len(self._in("correct"))
@@ -308,14 +322,15 @@ class ClassExercise:
 
     @property
     def mistakes(self) -> list[CommonMistake]:
-        """Los errores frecuentes reconocidos y, aparte, los demás, por la propiedad que falla."""
-        groups: dict[tuple[str, str], list[tuple[Student, ExerciseResult]]] = {}
+        """Los errores frecuentes reconocidos y, aparte, los demás: por qué falla y qué hacen."""
+        groups: dict[tuple[str, ...], list[tuple[Student, ExerciseResult]]] = {}
         for student, result in self.found:
             if result.state() in TO_FIX:
                 named = [(name, "") for name in result.misconceptions]
-                for key in named or [("", result.property or "")]:
+                done = student.evidence(self.name).behaviour
+                for key in named or [("", result.property or "", done)]:
                     groups.setdefault(key, []).append((student, result))
-        return [CommonMistake(name, found) for (name, _), found in groups.items()]
+        return [CommonMistake(key[0], found) for key, found in groups.items()]
 
 
 @dataclass(frozen=True)
@@ -334,6 +349,12 @@ class CommonMistake:
     def example(self) -> ExerciseResult:
         """Uno de los resultados, de quien no cometió a la vez otro error si hay alguien así."""
         return min((result for _, result in self.found), key=lambda r: len(r.misconceptions))
+
+    @property
+    def shortest(self) -> tuple[Student, Evidence]:
+        """De quienes lo cometen, el código más corto: el más fácil de leer."""
+        each = [(student, student.evidence(result.exercise)) for student, result in self.found]
+        return min(each, key=lambda one: (not one[1].code, len(one[1].code)))
 
 
 # Los títulos de un tema, de su cuaderno: para nombrar las cosas como el estudiante las vio

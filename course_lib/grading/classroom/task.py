@@ -17,11 +17,13 @@ import torch
 
 from course_lib.grading.provenance import (
     COURSE_NOTEBOOKS,
+    answer_marks,
     copied_answers,
     course_cells,
     course_notebook,
 )
 from course_lib.grading.sandbox.box import Limits, SandboxError
+from course_lib.grading.sandbox.evidence import Evidence
 from course_lib.grading.sandbox.grader import ExerciseResult, Grader, SubmissionResult
 from course_lib.grading.sandbox.wire import clean
 from course_lib.grading.submission import (
@@ -90,8 +92,10 @@ def failed(reason: str) -> SubmissionResult:
 def result_from_data(data: dict[str, Any]) -> SubmissionResult:
     """Rehace un resultado a partir de `SubmissionResult.as_data`, que pudo pasar por JSON."""
     exercises = [ExerciseResult(**exercise) for exercise in data["exercises"]]
+    evidence = {name: Evidence(**each) for name, each in data["evidence"].items()}
     known = {field.name for field in fields(SubmissionResult)}  # `points` se deduce
-    found = {k: v for k, v in (data | {"exercises": exercises}).items() if k in known}
+    made = data | {"exercises": exercises, "evidence": evidence}
+    found = {k: v for k, v in made.items() if k in known}
     found = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
     return SubmissionResult(**found)
 
@@ -131,8 +135,13 @@ class _WarmGrader:
         if opened is not None and (kind := course_notebook(*opened)):
             return SubmissionResult("course", COURSE_NOTEBOOKS[kind], opened[1].topic)
         result = self._ready(order).grade(content, order.seed, topic=order.topic)
-        copied = copied_answers(*opened) if opened is not None else ""
-        return replace(result, notes=(*result.notes, copied)) if copied else result
+        if opened is None or not result.evidence:
+            return result
+        marks = answer_marks(*opened)
+        evidence = {n: replace(e, mark=marks.get(n, "")) for n, e in result.evidence.items()}
+        copied = copied_answers(*opened)
+        notes = (*result.notes, copied) if copied else result.notes
+        return replace(result, notes=notes, evidence=evidence)
 
     def _ready(self, order: Order) -> Grader:
         kind = (order.sandboxed, order.limits, order.private)

@@ -97,6 +97,14 @@ def visible(text: object, limit: int = 300) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def visible_block(text: str, limit: int = 8000) -> str:
+    """Deja un texto ajeno de varias líneas, como código, con sus sangrías y sin nada oculto."""
+    lines = text[:limit].expandtabs(4).splitlines()
+    shown = (_STACKED.sub(r"\1", _HIDDEN.sub("", line)) for line in lines)
+    marked = (_UNSEEN.sub("\N{REPLACEMENT CHARACTER}", line).rstrip() for line in shown)
+    return "\n".join(marked) + ("…" if len(text) > limit else "")
+
+
 def unbroken(text: str) -> str:
     """Deja cada forma, como `(2, 5, 3)`, en una sola línea de la página."""
     return _SHAPE.sub(lambda shape: shape[0].replace(" ", "\N{NO-BREAK SPACE}"), text)

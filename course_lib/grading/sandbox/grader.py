@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from course_lib.grading.sandbox.box import (
     why_unavailable,
 )
 from course_lib.grading.sandbox.box_clock import BoxClock
+from course_lib.grading.sandbox.evidence import MOST_CODE, Evidence, behaviour, failing_case
 from course_lib.grading.sandbox.library_view import (
     answers_of,
     library_modules,
@@ -69,6 +70,7 @@ from course_lib.grading.submission import (
 )
 from course_lib.judging.check import first_verdict, recognise_two, topic_exercises
 from course_lib.judging.exercise import Exercise
+from course_lib.judging.running import remembering
 from course_lib.judging.verdict import Verdict
 
 WHAT_IS_LOST = (
@@ -107,6 +109,7 @@ class SubmissionResult:
         broken_cells: las celdas que se detuvieron, que por sí mismas no quitan puntos.
         seconds: lo que se tardó en todo.
         notes: para quien califica, lo que se creyó a la entrega y conviene mirar a mano.
+        evidence: para quien califica, por ejercicio, su código y el caso en que falla.
     """
 
     status: str
@@ -116,6 +119,7 @@ class SubmissionResult:
     broken_cells: tuple[str, ...] = ()
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    evidence: dict[str, Evidence] = field(default_factory=dict, repr=False)
 
     @property
     def points(self) -> int:
@@ -249,14 +253,15 @@ class Grader:
         topic = asked_topic(submission, topic) if topic else guess_topic(submission)
         if topic is None:
             return SubmissionResult("unknown", UNKNOWN_TOPIC)
-        grading = _Grading(self, submission, topic_sheet(topic), seed_for(submission, seed))
+        grading = _Grading(self, submission, topic_sheet(topic), seed)
         try:
             results, broken = grading.run()
         except MachineBusyError:
             return SubmissionResult("failed", _TOO_BUSY, topic)
         seconds = time.monotonic() - start
         notes = tuple(grading.notes)
-        return SubmissionResult("graded", "", topic, results, broken, seconds, notes)
+        evidence = grading.evidence()
+        return SubmissionResult("graded", "", topic, results, broken, seconds, notes, evidence)
 
     def worker(
         self, sheet: Sheet, answers: tuple[str, ...], clock: BoxClock, errors: ErrorFilter
@@ -419,13 +424,15 @@ class _Grading:
     """La calificación de una entrega, ejercicio por ejercicio."""
 
     def __init__(self, grader: Grader, submission: Submission, sheet: Sheet, seed: int) -> None:
-        self.grader, self.submission, self.sheet, self.seed = grader, submission, sheet, seed
+        self.grader, self.submission, self.sheet = grader, submission, sheet
+        self.seed, self._class_seed = seed_for(submission, seed), seed
         self.exercises = topic_exercises(sheet.topic)
         self.results: dict[str, ExerciseResult] = {}
         self.lost_cells: dict[int, str] = {}
         self.broken: dict[int, str] = {}
         self.told: dict[int, str] | None = None  # sin las que solo echan de menos una respuesta
         self.notes: list[str] = []
+        self._failing: dict[str, Evidence] = {}
         self._cells = needed_cells(submission, sheet)
         self._workers = 0
         self._clock = BoxClock(grader.limits.wall_seconds)
@@ -440,6 +447,16 @@ class _Grading:
         results = tuple(self.results[exercise.name] for exercise in self.exercises)
         told = sorted((self.told or {}).items())
         return results, tuple(f"celda {i + 1}: {text}" for i, text in told)
+
+    def evidence(self) -> dict[str, Evidence]:
+        """Da, por ejercicio, la celda que define la respuesta y el caso en que falla."""
+        found = {}
+        for exercise in self.exercises:
+            name = self.sheet.names[exercise.name]
+            cells = [self.submission.cells[i] for i in defining_cells(self.submission, name)]
+            seen = self._failing.get(exercise.name, Evidence())
+            found[exercise.name] = replace(seen, code=cells[-1][:MOST_CODE] if cells else "")
+        return found
 
     def _run_group(self, answers: tuple[str, ...], group: list[Exercise]) -> None:
         """Comprueba los ejercicios de una misma vista, con los procesos que hagan falta."""
@@ -499,10 +516,17 @@ class _Grading:
                 continue
             try:
                 with _bounded_memory():
-                    two = recognise_two(exercise, student, result, seed=self.seed)
+                    self._look_closer(exercise, student, result)
             except ConversationError:  # su resultado ya está, y los demás tendrán otro proceso
                 return
-            self.results[exercise.name] = two
+
+    def _look_closer(self, exercise: Exercise, student: Any, result: ExerciseResult) -> None:
+        """Busca dos errores a la vez; de lo que nadie reconoce, apunta qué hace."""
+        two = recognise_two(exercise, student, result, seed=self.seed)
+        self.results[exercise.name] = two
+        if two.status in ("wrong", "error") and not two.hinted:
+            made = behaviour(exercise, student, two, self._class_seed)
+            self._failing[exercise.name] = replace(self._failing[exercise.name], behaviour=made)
 
     def _deserves_another(self, worker: Worker, error: ConversationError, what: int | str) -> bool:
         """Dice si algo se repite en otra caja, una sola vez: a la suya la mataron desde fuera."""
@@ -526,7 +550,9 @@ class _Grading:
             student = RemoteFunction(worker.peer, name)
         else:
             student = decode(found.get("value"), found["tensors"])
-        verdict = first_verdict(exercise, student, seed=self.seed)
+        with remembering():
+            verdict = first_verdict(exercise, student, seed=self.seed)
+            self._failing[exercise.name] = failing_case(exercise, student, verdict, self.seed)
         self._take_note(exercise, verdict)
         return student, verdict
 

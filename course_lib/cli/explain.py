@@ -1,0 +1,96 @@
+"""`course explain`: de dónde sale un resultado, para quien califica."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from course_lib.cli.terminal import print_error
+
+Who = Annotated[
+    str,
+    typer.Argument(metavar="QUIÉN", help="Su nombre o una parte, o su número de participante."),
+]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="EJERCICIO", help="`tema.nombre`, o solo el nombre si no hay otro."),
+]
+Out = Annotated[
+    Path, typer.Option(metavar="CARPETA", help="La que escribió `course grade … --out`.")
+]
+
+
+def explain(who: Who, exercise: Name, out: Out) -> None:
+    """Muestra el código de un estudiante, el caso en que falla y lo que se esperaba."""
+    from course_lib.grading.classroom.class_run import ClassRunError, read_class
+    from course_lib.grading.classroom.results import ClassResults
+
+    try:
+        students = ClassResults(read_class(out)).students
+    except ClassRunError as error:
+        print_error(str(error))
+        raise typer.Exit(2) from None
+    student = _only(_called(students, who), who)
+    _print(student, _answer(student, exercise), out)
+
+
+def _called(students: list, who: str) -> list:
+    """Los que se llaman así; si nadie, los que tienen eso en el nombre."""
+    from course_lib.grading.classroom.results import alphabetical
+
+    wanted = alphabetical(who)
+    exact = [s for s in students if wanted in (alphabetical(s.name), s.entry.participant)]
+    return exact or [s for s in students if wanted in alphabetical(s.name)]
+
+
+def _only(found: list, who: str) -> object:
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise typer.BadParameter(f"No hay nadie que se llame «{who}» en esa clase.")
+    told = [s.name + (f" ({s.entry.participant})" if s.entry.participant else "") for s in found]
+    raise typer.BadParameter(
+        f"«{who}» puede ser {', '.join(told[:10])}: di el nombre entero, o el número."
+    )
+
+
+def _answer(student: object, exercise: str) -> object:
+    answers = [answer for topic in student.topics for answer in topic.exercises]
+    found = [a for a in answers if exercise in (a.result.exercise, _short(a))]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(a.result.exercise for a in (found or answers)) or "ninguno"
+    raise typer.BadParameter(
+        f"De {student.name} no se calificó un solo «{exercise}». Se calificaron: {known}."
+    )
+
+
+def _short(answer: object) -> str:
+    return answer.result.exercise.partition(".")[2]
+
+
+def _print(student: object, answer: object, out: Path) -> None:
+    """Escribe lo que hay; lo que escribió el estudiante, sin nada que la terminal obedezca."""
+    from course_lib.grading.classroom.results import STATES
+    from course_lib.grading.classroom.untrusted_text import visible, visible_block
+
+    result, seen = answer.result, answer.evidence
+    score = f"{result.points:g} de {result.max_points:g}"
+    parts = [(f"{student.name} · {answer.heading}", f"{STATES[result.state()]}, {score}")]
+    if result.misconceptions:
+        parts.append((f"Error frecuente: {' y '.join(result.misconceptions)}", result.message))
+    elif result.message:
+        parts.append(("Qué falla", result.message))
+    parts = [(title, visible(text, 1200)) for title, text in parts]
+    blocks = {"Su código": seen.code, "Entradas": seen.inputs}
+    blocks |= {"Se esperaba": seen.expected, "Se obtuvo": seen.obtained}
+    parts += [(title, visible_block(text)) for title, text in blocks.items() if text]
+    console = Console(soft_wrap=True)
+    for title, text in parts:
+        console.print(visible(title), style="bold", markup=False, highlight=False)
+        console.print(text + "\n", markup=False, highlight=False)
+    page = f"{out / student.evidence_page}#{result.exercise}"
+    console.print(f"Su página, solo para ti: {page}", markup=False, highlight=False)

@@ -1,0 +1,144 @@
+"""Lo que solo ve quien califica: el código de una respuesta y el caso en que falla.
+
+Se guarda con el resultado y nunca llega a las páginas de los estudiantes. Son textos: lo que
+contestó una entrega ya cruzó como datos simples, y aquí solo se escribe.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from course_lib.judging.exercise import Exercise, direct_call
+from course_lib.judging.plain_data import tensors_in
+from course_lib.judging.running import Outcome, draw_cases, run_cases, run_gradients
+from course_lib.judging.verdict import Verdict
+
+MOST_CODE = 8000
+_LONGEST = 1500
+_MOST_NUMBERS = 2000
+_NOTHING = 1e-6
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Una respuesta, con lo que pasó en el primer caso en que falla.
+
+    Argumentos:
+        code: la celda que la define.
+        inputs: las entradas del caso, una por párrafo.
+        expected: lo que da la referencia.
+        obtained: lo que dio la respuesta, o con qué se detuvo.
+        mark: la misma en dos respuestas largas con el mismo código (`provenance.answer_marks`).
+        behaviour: la misma en dos respuestas equivocadas que dan lo mismo, si no son de un error
+            frecuente.
+    """
+
+    code: str = ""
+    inputs: str = ""
+    expected: str = ""
+    obtained: str = ""
+    mark: str = ""
+    behaviour: str = ""
+
+
+def failing_case(exercise: Exercise, student: Any, verdict: Verdict, seed: int) -> Evidence:
+    """Da el caso que decidió un veredicto.
+
+    Debe llamarse dentro del mismo `remembering` en que se juzgó: así no se ejecuta nada otra vez, y
+    se muestra lo que de verdad contestó.
+    """
+    if verdict.case_index is None:
+        return Evidence()
+    case = draw_cases(exercise, seed)[verdict.case_index]
+    run = run_gradients if verdict.property == "gradient" else run_cases
+    with torch.inference_mode(False), torch.enable_grad():
+        (wanted,), (got,) = (run(exercise, who, [case]) for who in (exercise.reference, student))
+    with _readable_tensors():
+        inputs = "\n\n".join(f"{name} = {_shown(value)}" for name, value in _named(exercise, case))
+        return Evidence("", inputs, _told(wanted), _told(got, wanted))
+
+
+def behaviour(exercise: Exercise, student: Any, verdict: Verdict, seed: int) -> str:
+    """Resume qué hace una respuesta, con tres cifras, para saber quién hace lo mismo.
+
+    Argumentos:
+        exercise: el ejercicio.
+        student: la respuesta.
+        verdict: lo que obtuvo.
+        seed: la de la clase: para comparar a dos hacen falta las mismas entradas. La nota no
+            depende de ellas.
+    """
+    run = run_gradients if verdict.property == "gradient" else run_cases
+    with torch.inference_mode(False), torch.enable_grad():
+        outcomes = run(exercise, student, draw_cases(exercise, seed))
+    told = [
+        o.failure.kind if o.failure else (_rounded(o.value), o.inputs_changed) for o in outcomes
+    ]
+    return hashlib.sha256(repr(told).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        numbers = value.flatten()[:_MOST_NUMBERS].tolist()
+        return str(value.dtype), tuple(value.shape), [_rounded(number) for number in numbers]
+    if isinstance(value, dict):
+        return sorted((repr(key), _rounded(each)) for key, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return [_rounded(each) for each in value]
+    if isinstance(value, float):
+        return f"{0.0 if abs(value) < _NOTHING else value:.2e}"
+    return repr(value)
+
+
+def _named(exercise: Exercise, case: tuple) -> list[tuple[str, Any]]:
+    names = [f"entrada {number}" for number in range(1, len(case) + 1)]
+    if exercise.call is direct_call:
+        with suppress(TypeError, ValueError):
+            found = list(inspect.signature(exercise.reference).parameters)
+            names = found if len(found) == len(names) else names
+    return list(zip(names, case, strict=True))
+
+
+def _told(outcome: Outcome, wanted: Outcome | None = None) -> str:
+    """Lo que pasó; de un tensor de la forma pedida, también cuánto se aleja del pedido."""
+    if outcome.failure is not None:
+        failure = outcome.failure
+        where = f"\n{failure.line}" if failure.line else ""
+        return f"se detuvo con {failure.kind}: {failure.message}{where}"
+    return _shown(outcome.value) + (_distance(outcome.value, wanted.value) if wanted else "")
+
+
+def _distance(value: Any, wanted: Any) -> str:
+    found, targets = list(tensors_in(value)), list(tensors_in(wanted))
+    if len(found) != len(targets) or any(
+        a.shape != b.shape or not a.numel() for a, b in zip(found, targets, strict=True)
+    ):
+        return ""
+    pairs = zip(found, targets, strict=True)
+    most = max(((a.double() - b.double()).abs().max().item() for a, b in pairs), default=0.0)
+    return f"\n\nmayor diferencia con lo esperado: {most:.3g}" if most else ""
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"un objeto de tipo {type(value).__name__}, que no se deja mostrar"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+@contextmanager
+def _readable_tensors() -> Iterator[None]:
+    """Seis decimales: con cuatro, dos resultados distintos pueden verse iguales."""
+    torch.set_printoptions(precision=6, linewidth=72)
+    try:
+        yield
+    finally:
+        torch.set_printoptions(profile="default")
