@@ -1,9 +1,9 @@
-"""Las páginas de una calificación: una para cada estudiante y una para quien da el curso.
+"""Las páginas de una calificación: una para cada estudiante y las de quien da el curso.
 
 Cada página es un solo archivo HTML que se abre sin red y sin servidor, y dice lo que cuenta
-`results`; nunca se muestra lo que se esperaba. Todo lo que viene de una entrega pasa por
-`untrusted_text` y por el escape de la plantilla, y la página lleva además una política de contenido
-que no deja correr ni pedir nada que no sea suyo.
+`results`; lo que se esperaba está solo en `evidence_page`, que no es para el estudiante. Todo lo
+que viene de una entrega pasa por `untrusted_text` y por el escape de la plantilla, y la página
+lleva además una política de contenido que no deja correr ni pedir nada que no sea suyo.
 """
 
 from __future__ import annotations
