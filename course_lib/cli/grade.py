@@ -160,6 +160,7 @@ def _told_errors(command: list) -> Iterator[None]:
     from course_lib.grading.classroom.delivered import CollectionError
     from course_lib.grading.classroom.lanes import ClassRunError, ClusterLostError
     from course_lib.grading.classroom.publication import TopicsError
+    from course_lib.grading.classroom.rubric import RubricError
     from course_lib.grading.classroom.worksheet import WorksheetError
     from course_lib.grading.sandbox.box import SandboxError
 
@@ -171,7 +172,7 @@ def _told_errors(command: list) -> Iterator[None]:
         said, code = _which_topics(error, command), 2
     except ClusterLostError as error:
         said = str(error)
-    except (ClassRunError, CollectionError, SandboxError, WorksheetError) as error:
+    except (ClassRunError, CollectionError, RubricError, SandboxError, WorksheetError) as error:
         said, code = str(error), 2
     except OSError as error:
         said = (
@@ -251,6 +252,12 @@ def _grade_and_publish(
     from course_lib.grading.classroom.comparison import Comparison
     from course_lib.grading.classroom.publication import publish
     from course_lib.grading.classroom.results import ClassResults
+    from course_lib.grading.classroom.rubric import (
+        RUBRIC_FILE,
+        read_rubric,
+        with_rubric,
+        write_rubric,
+    )
     from course_lib.grading.sandbox.grader import WHAT_IS_LOST
 
     entries = _with_their_names(collect(submissions), printed["worksheet"])
@@ -259,6 +266,9 @@ def _grade_and_publish(
     with ClassFolder(out) as folder:
         if compare is not None:
             folder.share_seed(compare)
+        by_hand = folder.path / RUBRIC_FILE
+        kept = by_hand.exists() or compare is None
+        points = read_rubric(by_hand if kept else compare / RUBRIC_FILE)
         if not sandboxed:
             errors.print(WHAT_IS_LOST, style="bold yellow", markup=False, highlight=False)
         # Con varios temas se reconoce cada entrega; con uno, lo que no dice de cuál es, es de él.
@@ -266,11 +276,14 @@ def _grade_and_publish(
         options["private"] = (str(submissions.resolve()),)
         graded = _grade_with_progress(entries, folder, errors, sandboxed=sandboxed, **options)
         with errors.status("Escribiendo notas e informes…"):
-            results = ClassResults(graded, topics)
+            to_value = write_rubric(graded, points, by_hand)
+            results = ClassResults(with_rubric(graded, points), topics)
             if before is not None:
-                old = ClassResults(before, results.counted)
+                old = ClassResults(with_rubric(before, points), results.counted)
                 printed["changes"] = Comparison(old, results)
             published = publish(results, folder.path, **printed)
+    if to_value:
+        published.files["Rúbrica de los experimentos, para llenar a mano"] = by_hand
     _print_summary(results, published)
     if before is not None:
         Console().print(printed["changes"].summary(), markup=False, highlight=False, soft_wrap=True)

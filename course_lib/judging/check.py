@@ -66,6 +66,17 @@ def judge_now(name: str, student: Any) -> Verdict:
     return _judged(find_exercise(name), student, NOTEBOOK_SEED, MOST_SECONDS)
 
 
+def status_now(exercise: Exercise, student: Any) -> str:
+    """Dice cómo está una respuesta (`correct`, `pending`…), sin buscar por qué."""
+    try:
+        verdict = limited(
+            MOST_SECONDS, lambda: first_verdict(exercise, student, seed=NOTEBOOK_SEED)
+        )
+    except TooLongError:
+        return "error"
+    return verdict.status
+
+
 def _judged(exercise: Exercise, student: Any, seed: int, seconds: float) -> Verdict:
     """Da el veredicto; un código que no termina también tiene el suyo."""
     try:

@@ -37,16 +37,53 @@ def blank(scores, beta):
     raise NotImplementedError("Escribe aquí tu solución")
 
 
-def test_a_right_answer_is_used(notebook, capsys):
-    notebook(right)
-    assert mine(NAME) is right and capsys.readouterr().out == ""
+def test_a_right_answer_is_used_and_told(notebook, capsys):
+    seen = []
+    notebook(lambda scores, beta: seen.append(scores) or right(scores, beta))
+    used = mine(NAME)
+    assert torch.equal(used(SCORES, 2.0), right(SCORES, 2.0)) and seen[-1] is SCORES
+    assert capsys.readouterr().out == "✅ Ejercicio 1 · El arg max suave: la tuya\n"
 
 
-@pytest.mark.parametrize("answer", [blank, lambda scores, beta: scores, 3, None, ...])
-def test_anything_else_is_replaced_and_told(notebook, capsys, answer):
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (blank, "⏳ Ejercicio 1 · El arg max suave: por ahora, la del curso"),
+        (None, "⏳ Ejercicio 1 · El arg max suave: por ahora, la del curso"),
+        (..., "⏳ Ejercicio 1 · El arg max suave: por ahora, la del curso"),
+        (lambda scores, beta: scores, "El arg max suave: aún no está bien; por ahora, la del"),
+        (3, "El arg max suave: aún no está bien; por ahora, la del curso"),
+    ],
+)
+def test_anything_else_is_replaced_and_told(notebook, capsys, answer, said):
     notebook(answer)
     assert torch.allclose(mine(NAME)(SCORES, 2.0), right(SCORES, 2.0))
-    assert "El arg max suave: por ahora, la del curso" in capsys.readouterr().out
+    assert said in capsys.readouterr().out
+
+
+def test_one_that_stops_later_gives_its_place_and_is_told_once(notebook, capsys):
+    def only_small(scores, beta):
+        if len(scores) > 50:
+            raise IndexError("demasiadas")
+        return right(scores, beta)
+
+    notebook(only_small)
+    used, many = mine(NAME), torch.ones(60)
+    for _ in range(2):
+        assert torch.allclose(used(many, 2.0), right(many, 2.0))
+    _, said = capsys.readouterr().out.splitlines()
+    assert "aquí se detuvo con IndexError: demasiadas; por ahora, la del curso" in said
+
+
+def test_a_slow_one_gives_its_place(notebook, capsys, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("course_lib.judging.mine"), "MOST_SECONDS", 0.0)
+    calls = []
+    notebook(lambda scores, beta: calls.append(1) or right(scores, beta))
+    used = mine(NAME)
+    before = len(calls)
+    used(SCORES, 2.0), used(SCORES, 2.0)
+    assert len(calls) == before + 1
+    assert "está bien, pero aquí pasó de 0 segundos; por ahora" in capsys.readouterr().out
 
 
 def test_a_cell_that_did_not_run_is_as_a_blank_one(monkeypatch):

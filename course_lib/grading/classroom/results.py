@@ -38,6 +38,8 @@ TO_ANSWER = ("missing", "pending")
 _SLOWEST = 10
 _TITLE = re.compile(r"^# (?:Ejercicios: )?(.+)$", re.MULTILINE)
 _HEADING = re.compile(r"^## (.+?)(?: \(\d+ puntos?\))?$", re.MULTILINE)
+_EXPERIMENT = re.compile(r"^## (Experimento: .+)$", re.MULTILINE)
+_CRITERION = re.compile(r"^- \*\*(\d+) puntos?\*\*: (.+(?:\n {2}.+)*)", re.MULTILINE)
 _CHAPTER = re.compile(r"\[([^\]]+)\]\(\.\./book/(\w+)\.md\)")
 
 
@@ -361,6 +363,14 @@ class CommonMistake:
 
 
 @dataclass(frozen=True)
+class Criterion:
+    """Un renglón de una rúbrica: qué se valora, y cuántos puntos vale."""
+
+    text: str
+    points: int
+
+
+@dataclass(frozen=True)
 class Outline:
     """Cómo se llaman un tema, sus ejercicios y los capítulos que los preparan.
 
@@ -368,11 +378,13 @@ class Outline:
         title: el título del tema.
         headings: por ejercicio, el encabezado que tiene en el cuaderno.
         chapters: por capítulo, su página (`attention`) y su título.
+        rubric: con qué se valora el experimento del tema; vacía si no tiene.
     """
 
     title: str
     headings: dict[str, str] = field(default_factory=dict)
     chapters: dict[str, str] = field(default_factory=dict)
+    rubric: tuple[Criterion, ...] = ()
 
     def heading(self, exercise: str) -> str:
         """El encabezado de un ejercicio; su nombre, si el cuaderno no lo tiene."""
@@ -395,6 +407,7 @@ def _read(topic: str, cells: list[Any]) -> Outline:
     title, heading = topic, ""
     headings: dict[str, str] = {}
     chapters: dict[str, str] = {}
+    rubric: list[Criterion] = []
     for cell in cells:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
@@ -402,9 +415,15 @@ def _read(topic: str, cells: list[Any]) -> Outline:
             title = found[1] if found else title
             heading = (_HEADING.findall(source) or [heading])[-1]
             chapters |= {page: " ".join(name.split()) for name, page in _CHAPTER.findall(source)}
+            if experiment := _EXPERIMENT.search(source):
+                headings[f"{topic}.experiment"] = experiment[1]
+            if f"{topic}.experiment" in headings:
+                rubric += [
+                    Criterion(" ".join(t.split()), int(n)) for n, t in _CRITERION.findall(source)
+                ]
         else:
             headings |= {name: heading for name in _checked(source) if heading}
-    return Outline(title, headings, chapters)
+    return Outline(title, headings, chapters, tuple(rubric))
 
 
 def _checked(source: str) -> list[str]:

@@ -1,0 +1,136 @@
+"""La rúbrica de los experimentos: una hoja que quien califica llena a mano, y que se vuelve a leer.
+
+El experimento de un tema es abierto, y lo juzga una persona con la rúbrica que está en el cuaderno.
+Puestos los puntos, es un ejercicio más: sale en las notas, en las páginas y en Moodle. Mientras
+nadie tenga puntos en el de un tema, no cuenta.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from course_lib.files import write_atomically
+from course_lib.grading.classroom.results import Criterion, Graded, topic_outline
+from course_lib.grading.classroom.untrusted_text import plain_cell
+from course_lib.grading.classroom.worksheet import encoding_of, read_rows, write_cells
+from course_lib.grading.sandbox.grader import ExerciseResult
+
+RUBRIC_FILE = "rubric.csv"
+_WHO = ["Clave", "Estudiante", "Archivo"]
+_COLUMN = re.compile(r"(\w+) ([0-9]+) \(([0-9]+)\)")
+
+Points = dict[str, dict[tuple[str, int], int]]
+"""Por estudiante, los puntos de cada criterio (el tema y su número) que ya tiene."""
+
+
+class RubricError(ValueError):
+    """La hoja no se puede leer; el mensaje dice por qué y qué hacer."""
+
+
+def read_rubric(path: Path) -> Points:
+    """Lee los puntos puestos a mano; ninguno, si todavía no hay hoja.
+
+    Errores:
+        RubricError: no es la hoja, la rúbrica cambió, o hay unos puntos que no pueden ser.
+    """
+    if not path.exists():
+        return {}
+    content = path.read_bytes()
+    text = content.decode(encoding_of(content), "replace")
+    delimiter = re.match(r'"?Clave"?([,;\t])', text)
+    if delimiter is None:
+        raise RubricError(f"«{path}» no es la hoja de la rúbrica: su primera columna es «Clave».")
+    header, *rows = read_rows(text, delimiter[1])
+    columns = {i: _criterion(cell, path) for i, cell in enumerate(header) if i >= len(_WHO)}
+    return {
+        row[0]: {
+            columns[i]: _points(cell, header[i], row[0])
+            for i, cell in enumerate(row)
+            if i in columns and cell.strip()
+        }
+        for row in rows
+    }
+
+
+def _criterion(cell: str, path: Path) -> tuple[str, int]:
+    found = _COLUMN.match(cell)
+    if found:
+        topic, number, most = found[1], int(found[2]), int(found[3])
+        rubric = topic_outline(topic).rubric
+        if 0 < number <= len(rubric) and rubric[number - 1].points == most:
+            return topic, number
+    raise RubricError(
+        f"«{path}»: la columna «{cell[:60]}» no está en la rúbrica de ningún tema. Si la rúbrica "
+        f"cambió, guarda la hoja con otro nombre y repite la orden: se escribe una nueva."
+    )
+
+
+def _points(cell: str, column: str, student: str) -> int:
+    most = int(_COLUMN.match(column)[3])
+    if re.fullmatch(r"[0-9]{1,3}", cell.strip()) and int(cell) <= most:
+        return int(cell)
+    raise RubricError(
+        f"rubric.csv, «{student}», columna «{column[:60]}»: se esperaba un entero de 0 a {most}, y "
+        f"llegó «{cell.strip()[:20]}». Corrígelo y repite la orden."
+    )
+
+
+def with_rubric(graded: Iterable[Graded], points: Points) -> list[Graded]:
+    """Añade a cada entrega su experimento, en los temas en que alguien tiene puntos."""
+    counted = {topic for given in points.values() for topic, _ in given}
+    return [
+        _with_experiment(one, points.get(one.entry.owner, {}))
+        if one.result.status == "graded" and one.result.topic in counted
+        else one
+        for one in graded
+    ]
+
+
+def _with_experiment(one: Graded, given: dict[tuple[str, int], int]) -> Graded:
+    topic = one.result.topic
+    rubric = topic_outline(topic).rubric
+    own = {n: given[topic, n] for n in range(1, len(rubric) + 1) if (topic, n) in given}
+    total, most = sum(own.values()), sum(criterion.points for criterion in rubric)
+    status = "correct" if total == most else "wrong" if own else "pending"
+    told = [f"{c.text} {own.get(n, 0)} de {c.points}" for n, c in enumerate(rubric, 1)]
+    experiment = ExerciseResult(f"{topic}.experiment", status, total, most, " · ".join(told))
+    result = replace(one.result, exercises=(*one.result.exercises, experiment))
+    return replace(one, result=result)
+
+
+def write_rubric(graded: Iterable[Graded], points: Points, path: Path) -> bool:
+    """Escribe la hoja, con lo que ya tenga puesto, y dice si hay algo que valorar.
+
+    Hay una fila por estudiante; quien ya no está entre las entregas conserva la suya.
+    """
+    students: dict[str, list[Graded]] = {}
+    for one in graded:
+        if one.result.status == "graded" and topic_outline(one.result.topic).rubric:
+            students.setdefault(one.entry.owner, []).append(one)
+    topics = {one.result.topic for works in students.values() for one in works}
+    topics |= {topic for given in points.values() for topic, _ in given}
+    if not topics:
+        return False
+    columns = [
+        (topic, number, criterion)
+        for topic in sorted(topics)
+        for number, criterion in enumerate(topic_outline(topic).rubric, 1)
+    ]
+    header = [*_WHO, *(_heading(*column) for column in columns)]
+    rows = []
+    for owner in sorted({*students, *(key for key, given in points.items() if given)}):
+        works, given = students.get(owner, []), points.get(owner, {})
+        name = plain_cell(works[0].entry.student) if works else ""
+        files = plain_cell(", ".join(one.entry.source for one in works))
+        cells = [str(given.get((topic, number), "")) for topic, number, _ in columns]
+        rows.append([owner, name, files, *cells])
+    text = write_cells([header, *rows], ",", "\r\n")
+    write_atomically(path, text.encode("utf-8-sig"))
+    return True
+
+
+def _heading(topic: str, number: int, criterion: Criterion) -> str:
+    return f"{topic} {number} ({criterion.points}): {criterion.text}"
