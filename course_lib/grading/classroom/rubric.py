@@ -15,7 +15,7 @@ from pathlib import Path
 from course_lib.files import write_atomically
 from course_lib.grading.classroom.results import Criterion, Graded, topic_outline
 from course_lib.grading.classroom.untrusted_text import plain_cell
-from course_lib.grading.classroom.worksheet import encoding_of, read_rows, write_cells
+from course_lib.grading.classroom.worksheet import encoding_of, read_rows, write_rows
 from course_lib.grading.sandbox.grader import ExerciseResult
 
 RUBRIC_FILE = "rubric.csv"
@@ -127,7 +127,7 @@ def write_rubric(graded: Iterable[Graded], points: Points, path: Path) -> bool:
         files = plain_cell(", ".join(one.entry.source for one in works))
         cells = [str(given.get((topic, number), "")) for topic, number, _ in columns]
         rows.append([owner, name, files, *cells])
-    text = write_cells([header, *rows], ",", "\r\n")
+    text = write_rows([header, *rows], ",", "\r\n")
     write_atomically(path, text.encode("utf-8-sig"))
     return True
 
