@@ -42,7 +42,7 @@
       return right;
     }
 
-    if (question.dataset.kind === "number") group.append(numberField(id, replies, say));
+    if (question.dataset.kind === "number") group.append(numberField(question, replies, say));
     else group.append(...choices(question, replies, say));
     details.remove();
     question.append(group, said);
@@ -65,17 +65,25 @@
     return buttons;
   }
 
-  function numberField(id, replies, say) {
+  function numberField(question, replies, say) {
     const input = element("input", { type: "text", inputMode: "decimal", autocomplete: "off", size: 8 });
-    input.setAttribute("aria-labelledby", id);
+    input.setAttribute("aria-labelledby", question.querySelector(".question-stem").id);
     const typed = element("p", { className: "question-typed" });
+    const unread = element("div", { className: "question-reply wrong", hidden: true }, "Escribe un número, como 0.5, 3 o 1/4.");
+    replies[0].parentElement.append(unread);
+    for (const reply of replies) reply.querySelector(".question-value")?.remove();
     const form = element("form", { className: "question-number", noValidate: true }, input, element("button", { type: "submit" }, "Comprobar"));
     const other = replies.find((reply) => !("value" in reply.dataset));
     const unknown = other ?? element("div", { className: "question-reply wrong", hidden: true }, "No es eso. Revisa la cuenta y prueba otra vez.");
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const value = number(input.value);
-      if (Number.isNaN(value)) return input.focus();
+      unread.hidden = !Number.isNaN(value);
+      if (Number.isNaN(value)) {
+        for (const reply of replies) reply.hidden = true;
+        question.classList.remove("solved");
+        return input.focus();
+      }
       const right = Number(replies.find((reply) => reply.classList.contains("right")).dataset.tolerance);
       const near = replies.filter((reply) => "value" in reply.dataset)
         .find((reply) => Math.abs(value - reply.dataset.value) <= (Number(reply.dataset.tolerance) || right) + 1e-9);

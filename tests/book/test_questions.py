@@ -1,6 +1,8 @@
 """Las preguntas: cómo se escriben, qué deja la página sin guiones y qué hace con ellos."""
 
+import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 from course_site.listings import essential, narrow  # noqa: E402
 from course_site.question_text import require_numbers, split_options  # noqa: E402
+from course_site.questions import shuffled  # noqa: E402
 
 CHOICE = """Antes.
 
@@ -168,18 +171,32 @@ def built(tmp_path_factory):
     return book
 
 
+def test_the_place_of_an_option_does_not_give_it_away():
+    """En los capítulos, la buena no está siempre en el mismo lugar; y el orden no cambia solo."""
+
+    places = Counter()
+    for path in sorted((ROOT / "book").glob("*.md")):
+        for stem, body in re.findall(
+            r"(?ms)^:{3,}\{question\} (.*?)\n(.*?)^:{3,}$", path.read_text("utf-8")
+        ):
+            _, options = split_options(body.splitlines())
+            if not body.startswith(":number:") and len(options) == 3:
+                mixed = shuffled(options, stem)
+                assert mixed == shuffled(mixed, stem)
+                places[[option.right for option in mixed].index(True)] += 1
+    assert places.total() > 100 and min(places.values()) > places.total() / 4, places
+
+
 @pytest.mark.slow
 def test_page_without_scripts(built):
     page = BeautifulSoup(built.html("book/uno"), "html.parser").select_one("article")
     choice, number = page.select(".question")
-    assert [li.get_text(strip=True) for li in choice.select(".question-options > li")] == [
-        "ajo",
-        "cebolla",
-    ]
+    options = [li.get_text(strip=True) for li in choice.select(".question-options > li")]
     replies = choice.select("details.question-answer .question-replies > li")
-    assert [li["class"] for li in replies] == [["wrong"], ["right"]]
-    assert replies[1].get_text(strip=True) == "Correcto.Concuerda."
+    told = dict(zip(options, (li.get_text(strip=True) for li in replies), strict=True))
+    assert told == {"ajo": "No es eso.Es masculino.", "cebolla": "Correcto.Concuerda."}
     right = number.select_one("li.right")
+    assert right.get_text(" ", strip=True).startswith("0.88 ± 0.01: Correcto.")
     assert (right["data-value"], right["data-tolerance"]) == ("0.88", "0.01")
     assert page.select_one("details.prediction > summary .math") is not None
     assert "Plegada." in page.select_one("details.optional").get_text()
@@ -207,18 +224,20 @@ def test_answering(built, chromium):
     choice, number = page.locator(".question").all()
     status = choice.get_by_role("status")
     assert choice.get_by_role("group", name="¿A quién mira «la»?").count() == 1
-    choice.get_by_role("button").first.focus()
+    wrong, right = (choice.get_by_role("button", name=name) for name in ("ajo", "cebolla"))
+    wrong.focus()
     page.keyboard.press("Enter")
     assert status.inner_text().startswith("No es eso.")
     assert page.locator(".question-count").inner_text() == "A la primera: 0 de 1. Quedan 1."
-    page.keyboard.press("Tab")
+    right.focus()
     page.keyboard.press("Space")
     assert status.inner_text() == "Correcto. Concuerda."
     assert choice.get_by_role("button", pressed=True).inner_text().endswith("cebolla")
     for written, told in (
         ("0,12", "Es el otro."),
         ("7", "Revisa la cuenta"),
-        ("22/25", "Correcto"),
+        ("abc", "Escribe un número"),
+        ("22/25", "Escribiste 22/25.\n\nCorrecto."),
     ):
         number.get_by_role("textbox").fill(written)
         page.keyboard.press("Enter")

@@ -4,6 +4,7 @@ Todo funciona sin guiones, con `<details>`; `questions.js` convierte cada pregun
 un campo para escribir un número. No hay servidor ni se guarda nada.
 """
 
+import hashlib
 from typing import ClassVar
 
 from docutils import nodes
@@ -66,6 +67,8 @@ class Question(Asking):
         if "".join(before).strip():
             stem += self.blocks(stop=len(before))
         kind = "number" if "number" in self.options else "choice"
+        if kind == "choice":
+            options = shuffled(options, self.arguments[0])
         whole = Markup("div", stem, **{"class": "question", "data-kind": kind})
         if kind == "choice":
             whole += self._choices(options)
@@ -85,16 +88,22 @@ class Question(Asking):
 
     def _reply(self, option: Option, kind: str) -> Markup:
         html = {"class": "right" if option.right else "wrong"}
-        verdict = VERDICTS[option.right]
-        if kind == "number":
-            verdict = f"{option.text.capitalize()}: {verdict[0].lower()}{verdict[1:]}"
+        said = Markup("strong", **{"class": "question-verdict"})
+        if kind == "number":  # con guiones se quita: quien contesta ya sabe qué escribió
+            value = nodes.Text(f"{option.text.capitalize()}: ")
+            said += Markup("span", value, **{"class": "question-value"})
             if option.number:
                 html["data-value"], html["data-tolerance"] = map(str, option.number)
-        said = Markup("strong", nodes.Text(f"{verdict} "), **{"class": "question-verdict"})
+        said += nodes.Text(f"{VERDICTS[option.right]} ")
         start = option.line + 1
         first, *rest = self.blocks(start, start + len(option.reply), indent=2)
         first.insert(0, said)
         return Markup("li", first, *rest, **html)
+
+
+def shuffled(options: list[Option], stem: str) -> list[Option]:
+    """Las opciones en un orden que no dice cuál es la buena, y que es el mismo cada vez."""
+    return sorted(options, key=lambda o: hashlib.sha256(f"{stem}{o.text}".encode()).digest())
 
 
 class Prediction(Asking):

@@ -69,7 +69,7 @@
       svg.setAttribute("aria-label", `Pesos de «${end}»: ` + WORDS.map(([word], i) => `${word.replace(",", "")} ${weights[i].toFixed(2)}`).join("; "));
       said.textContent = b === 0
         ? "Con β = 0, a todas las palabras por igual."
-        : `«${end}» mira sobre todo a «${name}»: ${Math.round(100 * weights[best])} %.` + (weights[best] > 0.995 ? " Es ya, casi, atención dura." : "");
+        : `«${end}» mira sobre todo a «${name}»: ${Math.round(100 * weights[best])} %.` + (weights[best] > 0.995 ? " Ya es, casi, todo para una." : "");
     }
     controls.addEventListener("input", update);
     laboratory.show(place, controls, svg, said);

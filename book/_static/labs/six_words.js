@@ -54,7 +54,7 @@
     looks.value = 2;
     const said = make("p", { class: "lab-said", role: "status" });
     const controls = make("div", { class: "lab-controls lab-pairs" }, asks.box,
-      make("label", {}, "paso", step), make("label", {}, "con", looks));
+      make("label", {}, "paso", step), make("label", {}, "con la palabra", looks));
 
     function account(now, i, j, found) {
       const [word, other] = [WORDS[i], WORDS[j]];
