@@ -58,7 +58,6 @@ def check(
 
 def _check_folder(folder: Path, timeout: int) -> None:
     from course_lib.grading.remembered import check_folder, notebooks_in
-    from course_lib.grading.self_check import NotebookFileError
 
     paths = notebooks_in(folder)
     if not paths:
@@ -76,18 +75,18 @@ def _check_folder(folder: Path, timeout: int) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("Lo que sigue", overflow="fold")
     for path, report in found:
-        if isinstance(report, NotebookFileError):
-            table.add_row(Text(path.stem), "", "", Text(str(report)))
+        if report.unread:
+            table.add_row(Text(path.stem), "", "", Text(report.unread))
             continue
         counts = report.counts()
         done = f"{counts.get('correct', 0)}/{len(report.rows)}"
         points = f"{report.points}/{report.max_points}"
         table.add_row(Text(path.stem), done, points, Text(_what_is_next(report)))
     console.print(table)
-    reports = [report for _, report in found if not isinstance(report, NotebookFileError)]
+    reports = [report for _, report in found]
     total, most = sum(r.points for r in reports), sum(r.max_points for r in reports)
     console.print(f"Total: {total} de {most} puntos", highlight=False)
-    if len(reports) < len(found) or any(report.has_faults for report in reports):
+    if any(report.has_faults for report in reports):
         raise typer.Exit(1)
 
 

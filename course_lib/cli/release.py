@@ -11,29 +11,25 @@ from rich.console import Console
 from course_lib.cli.project import project_root
 from course_lib.cli.terminal import print_error
 
+OUT = typer.Option("--out", metavar="CARPETA", help="La carpeta nueva.")
+TOPICS = typer.Argument(metavar="TEMA", help="Temas que lleva; si faltan, todos.")
+OFFLINE = typer.Option(
+    "--offline",
+    help="Lleva también lo que se instala, para un aula sin red con equipos como este: el mismo "
+    "sistema y la misma versión de Python.",
+)
+BOOK = typer.Option(
+    "--book",
+    metavar="SITIO",
+    help="Lleva también el libro, ya construido con «make site SOLUTIONS=0».",
+)
+
 
 def release(
-    out: Annotated[Path, typer.Option("--out", metavar="CARPETA", help="La carpeta nueva.")],
-    topics: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEMA", help="Temas que lleva; si faltan, todos."),
-    ] = None,
-    offline: Annotated[
-        bool,
-        typer.Option(
-            "--offline",
-            help="Lleva también lo que se instala, para un aula sin red con equipos como este: "
-            "el mismo sistema y la misma versión de Python.",
-        ),
-    ] = False,
-    book: Annotated[
-        Path | None,
-        typer.Option(
-            "--book",
-            metavar="SITIO",
-            help="Lleva también el libro, ya construido con «make site SOLUTIONS=0».",
-        ),
-    ] = None,
+    out: Annotated[Path, OUT],
+    topics: Annotated[list[str] | None, TOPICS] = None,
+    offline: Annotated[bool, OFFLINE] = False,
+    book: Annotated[Path | None, BOOK] = None,
 ) -> None:
     """Reúne cuadernos, biblioteca y versiones en una carpeta, sin soluciones.
 

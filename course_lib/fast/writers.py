@@ -1,6 +1,7 @@
 """Escribir de token en token, con un modelo que ya no se entrena."""
 
 from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -17,7 +18,16 @@ from course_lib.models.transformer import Transformer
 from course_lib.models.transformer_xl import TransformerXL
 
 
-def writer(model: nn.Module, **options) -> nn.Module | PaLMWriter:
+@runtime_checkable
+class Writer(Protocol):
+    """Lo que da `writer`, y lo que `decoding` pide: cada paso lleva de un estado al siguiente."""
+
+    def step(self, token_ids: Int[Tensor, "batch t"], state: Any) -> tuple[Tensor, Any]:
+        """Lee los tokens nuevos y da los logits y el estado que sigue."""
+        ...
+
+
+def writer(model: nn.Module, **options) -> Writer:
     """Lo mismo que un modelo para `decoding`, más deprisa: su `step`, y su `start` si lo tiene.
 
     Argumentos:

@@ -34,7 +34,7 @@ def check_folder(
     timeout: int,
     memory: Path | None = None,
     done: Callable[[], None] = lambda: None,
-) -> Iterator[tuple[Path, Report | NotebookFileError]]:
+) -> Iterator[tuple[Path, Report]]:
     """Comprueba unos cuadernos, varios a la vez; de los que no cambiaron da lo que ya se vio.
 
     Argumentos:
@@ -45,11 +45,11 @@ def check_folder(
     """
     memory, library = memory or default_memory(), _library()
 
-    def one(path: Path) -> Report | NotebookFileError:
+    def one(path: Path) -> Report:
         try:
             return _remembered(path, timeout, memory, library)
         except NotebookFileError as error:
-            return error
+            return Report((), unread=str(error))
         finally:
             done()
 

@@ -37,6 +37,7 @@ class Report:
     rows: tuple[Verdict, ...]
     broken_cells: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    unread: str = ""  # por qué no se pudo leer, si no se pudo
 
     @property
     def points(self) -> int:
@@ -53,7 +54,8 @@ class Report:
     @property
     def has_faults(self) -> bool:
         """Si algo está mal; lo pendiente no es un fallo."""
-        return any(row.status not in ("correct", "pending") for row in self.rows)
+        wrong = any(row.status not in ("correct", "pending") for row in self.rows)
+        return wrong or bool(self.unread)
 
 
 def read_notebook(path: Path) -> Any:

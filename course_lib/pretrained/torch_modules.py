@@ -82,13 +82,7 @@ def _copy_biases(layer, source):
 
 
 @torch.no_grad()
-def load_torch_transformer(
-    source: nn.Transformer
-    | nn.TransformerEncoder
-    | nn.TransformerDecoder
-    | nn.TransformerEncoderLayer
-    | nn.TransformerDecoderLayer,
-) -> EncoderDecoder | Encoder | Decoder | EncoderBlock | DecoderBlock:
+def load_torch_transformer(source: nn.Module) -> nn.Module:
     """Crea el módulo del curso que corresponde a uno de torch, con los mismos pesos.
 
     Dan las mismas salidas, con tres diferencias de costumbre: aquí las máscaras marcan lo visible

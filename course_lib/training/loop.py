@@ -5,6 +5,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +106,7 @@ def train(
         (500, 3.0, 1.0)
     """
     _require_arguments(steps, learning_rate, clip_norm, accumulate, checkpoint_every, log_every)
-    world = join_world()
-    device = _place(model, device)
+    world, device = join_world(), _place(model, device)
     precision = choose_precision(precision, device)
     optimizer = _make_optimizer(optimizer, model, learning_rate, device)
     per_step = accumulate * world.size
@@ -115,28 +115,48 @@ def train(
     keeper = Keeper(checkpoint, checkpoint_every, model, optimizer, device, world, settings)
     done, position, history = keeper.resume() if resume else (0, 0, History())
     stream = endless(batches, start=position, seed=seed)
-    objective = world.connect(Objective(model, loss))
-    count = getattr(loss, "count", None)
+    objective, count = world.connect(Objective(model, loss)), getattr(loss, "count", None)
     update = Update(objective, count, optimizer, clip_norm, device, precision, world)
-    log_every, unread = _log_every(log_every, update), []
-    start = time.perf_counter() - history.seconds
+    run = _Run(model, update, schedule, _log_every(log_every, update), on_step, keeper, history)
     model.train()
     with _progress_bar(done, steps, progress and world.rank == 0) as bar:
         for step in range(done + 1, steps + 1):
-            last, rate = step == steps, _set_rate(optimizer, schedule, step)
-            measured, terms = update.gradient([next(stream) for _ in range(per_step)])
-            unread.append((rate, measured, terms))
-            if last or step % log_every == 0 or keeper.is_due(step, last=last):
-                _read(unread, history)
-                bar.set_postfix(pérdida=f"{history.loss[-1]:.3f}", refresh=False)
-            update.apply(measured)
-            if on_step is not None and world.rank == 0:
-                history.measure(step, _observe(on_step, step, model, device))
-            history.seconds = time.perf_counter() - start
-            keeper.keep(step, step * per_step, history, last=last)
-            bar.update()
+            run.advance(step, [next(stream) for _ in range(per_step)], bar, last=step == steps)
     model.eval()
     return history
+
+
+@dataclass
+class _Run:
+    """Un entrenamiento en marcha: quién da cada paso, y dónde queda lo que pasó."""
+
+    model: nn.Module
+    update: Update
+    schedule: Callable[[int], float] | None
+    log_every: int
+    on_step: Callable[[int, nn.Module], Mapping[str, Any] | None] | None
+    keeper: Keeper
+    history: History
+
+    def __post_init__(self) -> None:
+        self.unread: list = []
+        self.start = time.perf_counter() - self.history.seconds
+
+    def advance(self, step: int, batches: list, bar: tqdm, *, last: bool) -> None:
+        """Da un paso con esos lotes y, cuando toca, lo lee, lo muestra y lo guarda."""
+        update, history = self.update, self.history
+        rate = _set_rate(update.optimizer, self.schedule, step)
+        measured, terms = update.gradient(batches)
+        self.unread.append((rate, measured, terms))
+        if last or step % self.log_every == 0 or self.keeper.is_due(step, last=last):
+            _read(self.unread, history)
+            bar.set_postfix(pérdida=f"{history.loss[-1]:.3f}", refresh=False)
+        update.apply(measured)
+        if self.on_step is not None and update.world.rank == 0:
+            history.measure(step, _observe(self.on_step, step, self.model, update.device))
+        history.seconds = time.perf_counter() - self.start
+        self.keeper.keep(step, step * len(batches), history, last=last)
+        bar.update()
 
 
 def _log_every(log_every: int | None, update: Update) -> int:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell
 from course_lib.grading.classroom.worksheet import (
     DELIMITERS,
     HEADERS,
-    Worksheet,
     WorksheetError,
     comparable,
     encoding_of,
@@ -117,7 +117,14 @@ class CourseGradebook:
         return cells[column] if column < len(cells) else ""
 
 
-def read_sheet(path: Path, column: str | None = None) -> Worksheet | CourseGradebook:
+@runtime_checkable
+class GradesSheet(Protocol):
+    """Lo que se descargó para poner las notas: una `Worksheet` o un `CourseGradebook`."""
+
+    platform: str
+
+
+def read_sheet(path: Path, column: str | None = None) -> GradesSheet:
     """Lee lo que se descargó para poner las notas: de Moodle, de Canvas o de Blackboard.
 
     Argumentos:

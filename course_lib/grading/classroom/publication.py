@@ -85,20 +85,12 @@ def publish(
     when = when or datetime.now().astimezone()
     pages = {s.page: feedback_page(s, site=site, when=when) for s in results.students}
     shown = {s.evidence_page: evidence_page(s, when=when) for s in results.students if s.topics}
-    for name, page in (pages | shown).items():
-        write_atomically(folder / name, page.encode())
-    for kind in ("feedback", "evidence"):
-        for path in (folder / kind).glob("*.html"):
-            if f"{kind}/{path.name}" not in pages | shown:  # de quien ya no está entre las entregas
-                path.unlink()
-    report, grades = folder / "report.html", folder / "grades.csv"
-    write_atomically(report, class_report(results, when=when, changes=changes).encode())
-    write_grades(results, grades)
-    files = {"Informe de la clase": report, "Notas": grades}
-    (folder / "changes.csv").unlink(missing_ok=True)  # la de otra vez
-    if changes is not None:
-        write_changes(changes, folder / "changes.csv")
-        files["Notas que cambian"] = folder / "changes.csv"
+    _write_pages(folder, pages | shown)
+    files = {"Informe de la clase": folder / "report.html", "Notas": folder / "grades.csv"}
+    report = class_report(results, when=when, changes=changes).encode()
+    write_atomically(files["Informe de la clase"], report)
+    write_grades(results, files["Notas"])
+    files |= _write_changes(folder / "changes.csv", changes)
     files["Una página por estudiante"] = folder / "feedback"
     if shown:
         files["Su código y los casos que fallan, solo para ti"] = folder / "evidence"
@@ -118,6 +110,25 @@ def publish(
         files[f"Retroalimentación para {name}"] = bundle
     written = {name: path for name, path in files.items() if path.exists()}
     return Published(written, _why_counted(results), tuple(dict.fromkeys(missing)), name)
+
+
+def _write_pages(folder: Path, pages: dict[str, str]) -> None:
+    """Escribe las páginas, y borra las de quien ya no está entre las entregas."""
+    for name, page in pages.items():
+        write_atomically(folder / name, page.encode())
+    for kind in ("feedback", "evidence"):
+        for path in (folder / kind).glob("*.html"):
+            if f"{kind}/{path.name}" not in pages:
+                path.unlink()
+
+
+def _write_changes(path: Path, changes: Comparison | None) -> dict[str, Path]:
+    """Escribe las notas que cambian, si se compararon, en lugar de las de otra vez."""
+    path.unlink(missing_ok=True)
+    if changes is None:
+        return {}
+    write_changes(changes, path)
+    return {"Notas que cambian": path}
 
 
 def require_clear_topics(results: ClassResults) -> None:
