@@ -249,7 +249,7 @@ def _grade_and_publish(
 ) -> object:
     from course_lib.grading.classroom.class_run import ClassFolder, read_class
     from course_lib.grading.classroom.collection import collect
-    from course_lib.grading.classroom.comparison import Comparison
+    from course_lib.grading.classroom.comparison import ClassComparison
     from course_lib.grading.classroom.publication import publish
     from course_lib.grading.classroom.results import ClassResults
     from course_lib.grading.classroom.rubric import (
@@ -280,7 +280,7 @@ def _grade_and_publish(
             results = ClassResults(with_rubric(graded, points), topics)
             if before is not None:
                 old = ClassResults(with_rubric(before, points), results.counted)
-                printed["changes"] = Comparison(old, results)
+                printed["changes"] = ClassComparison(old, results)
             published = publish(results, folder.path, **printed)
     if to_value:
         published.files["Rúbrica de los experimentos, para llenar a mano"] = by_hand

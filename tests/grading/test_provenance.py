@@ -233,7 +233,7 @@ def test_a_notebook_of_the_course_has_no_grade_and_needs_no_box(monkeypatch):
 def delivered(student, source, status, message="", points=()):
     number = {"Ana": "11", "Beto": "12"}[student]
     folder = f"{student}_{number}_assignsubmission_file_"
-    entry = Entry(student, f"{student}-{source}", f"{source}.ipynb", b"", number, folder)
+    entry = Entry(student, f"{student}-{source}", f"{source}.ipynb", b"", number, folder, "moodle")
     exercises = tuple(ExerciseResult(f"attention.{n}", "correct", n, n) for n in points)
     return Graded(entry, SubmissionResult(status, message, "attention", exercises))
 

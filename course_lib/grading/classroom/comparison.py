@@ -40,7 +40,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ClassComparison:
     """Dos calificaciones de una clase.
 
     Argumentos:
@@ -107,7 +107,7 @@ def _answers(student: Student) -> dict[str, GradedAnswer]:
     return {a.result.exercise: a for topic in student.topics for a in topic.exercises}
 
 
-def write_changes(comparison: Comparison, path: Path) -> None:
+def write_changes(comparison: ClassComparison, path: Path) -> None:
     """Escribe las diferencias en un CSV, con una fila por estudiante y ejercicio."""
     rows = [
         [

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from course_lib.files import write_atomically
-from course_lib.grading.classroom.comparison import Comparison, write_changes
+from course_lib.grading.classroom.comparison import ClassComparison, write_changes
 from course_lib.grading.classroom.course_gradebook import CourseGradebook
 from course_lib.grading.classroom.gradebooks import (
     write_feedback_zip,
@@ -65,7 +65,7 @@ def publish(
     *,
     worksheet: Worksheet | CourseGradebook | None = None,
     site: str | None = None,
-    changes: Comparison | None = None,
+    changes: ClassComparison | None = None,
     when: datetime | None = None,
 ) -> Published:
     """Escribe todo lo que se entrega de una clase ya calificada.
@@ -122,7 +122,7 @@ def _write_pages(folder: Path, pages: dict[str, str]) -> None:
                 path.unlink()
 
 
-def _write_changes(path: Path, changes: Comparison | None) -> dict[str, Path]:
+def _write_changes(path: Path, changes: ClassComparison | None) -> dict[str, Path]:
     """Escribe las notas que cambian, si se compararon, en lugar de las de otra vez."""
     path.unlink(missing_ok=True)
     if changes is None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from course_lib._extras import extra
-from course_lib.grading.classroom.comparison import Comparison
+from course_lib.grading.classroom.comparison import ClassComparison
 from course_lib.grading.classroom.identical import same_code
 from course_lib.grading.classroom.results import (
     STATES,
@@ -89,7 +89,7 @@ def feedback_page(
 
 
 def class_report(
-    results: ClassResults, *, when: datetime | None = None, changes: Comparison | None = None
+    results: ClassResults, *, when: datetime | None = None, changes: ClassComparison | None = None
 ) -> str:
     """Escribe la página de la clase, para quien da el curso.
 

@@ -22,7 +22,7 @@ _SYSTEM = Path("/proc/sys")
 
 
 @dataclass(frozen=True)
-class Part:
+class BoxPart:
     """Una pieza de la caja.
 
     Argumentos:
@@ -36,7 +36,7 @@ class Part:
     remedy: str = ""
 
 
-def box_parts() -> Iterator[Part]:
+def box_parts() -> Iterator[BoxPart]:
     """Construye una caja por partes, y en ella califica una entrega; acaba en la que falla."""
     for name, tried in (
         ("bubblewrap", _bubblewrap),
@@ -46,7 +46,7 @@ def box_parts() -> Iterator[Part]:
         ("entrega de prueba", _delivery),
     ):
         found, remedy = tried()
-        yield Part(name, found, remedy)
+        yield BoxPart(name, found, remedy)
         if remedy:
             return
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from course_lib.cli import app
 from course_lib.grading.classroom import class_run
 from course_lib.grading.classroom.collection import Entry
-from course_lib.grading.classroom.comparison import Comparison, write_changes
+from course_lib.grading.classroom.comparison import ClassComparison, write_changes
 from course_lib.grading.classroom.report import class_report
 from course_lib.grading.classroom.results import ClassResults, Graded
 from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
@@ -39,7 +39,7 @@ def class_of(**points):
 def changes():
     before = class_of(Ana=(0, 2), Luis=(2, 0), Eva=(1, 1), Noa=(2, 0), Gil=(2, 2))
     after = class_of(Ana=(2, 2), Luis=(2, 0), Eva=(2, 0), Noa=(0, 0), Zoe=(0, 0))
-    return Comparison(before, after)
+    return ClassComparison(before, after)
 
 
 def test_each_student_is_compared_with_themselves(changes):
@@ -62,7 +62,7 @@ def test_an_exercise_that_was_not_there_has_no_points_before(changes):
     (work,) = class_of(Ana=(2, 2)).works
     fewer = SubmissionResult("graded", "", "attention", work.result.exercises[:1])
     old = ClassResults([Graded(work.entry, fewer)], ["attention"])
-    (only,) = Comparison(old, ClassResults([work], ["attention"])).differences
+    (only,) = ClassComparison(old, ClassResults([work], ["attention"])).differences
     assert (only.exercise, only.before, only.after) == (HARD, None, 2)
 
 
