@@ -1,18 +1,22 @@
-"""La casa en orden: quién importa a quién, estilo y un paquete que se importa sin hacer nada."""
+"""La casa en orden: quién importa a quién, estilo y cuánto hay que leer."""
 
 import ast
 import importlib
+import io
 import pkgutil
 import re
 import subprocess
 import sys
+import tokenize
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 import course_lib.pretrained
+from course_lib import models
 from course_lib._lazy import homes
 
 ROOT = Path(__file__).parents[1]
@@ -179,3 +183,123 @@ def test_a_package_on_the_page_offers_all_that_its_modules_define(name):
 INSIDE = {
     "course_lib.files",
 } | {f"course_lib.pretrained.{name}" for name in ("bert", "torch_modules", "transformer_xl")}
+
+
+# Lo que se lee: los archivos de un modelo, y cuánto mide y qué da cada función
+
+LIBRARY = ROOT / "course_lib"
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+DEFINITION = (ast.ClassDef, *FUNCTION)
+NOT_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+SIZES = {"d_model": 12, "num_heads": 2, "d_ff": 20}
+SMALL = {
+    "Transformer": ("TransformerConfig", {"source_vocab": 20, "num_layers": 2}),
+    "UniversalTransformer": ("UniversalTransformerConfig", {"source_vocab": 20}),
+    "BertForPreTraining": ("BertConfig", {"vocab_size": 20, "num_layers": 2}),
+    "TransformerXL": ("TransformerXLConfig", {"vocab_size": 20, "num_layers": 2}),
+    "PaLM": ("PaLMConfig", {"vocab_size": 20, "num_layers": 2}),
+}
+
+
+def code_of(path):
+    """El árbol de un módulo y sus renglones de código: ni comentarios ni descripciones."""
+    source = path.read_text(encoding="utf-8")
+    tree, lines = ast.parse(source), set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in NOT_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, *DEFINITION)) and ast.get_docstring(node):
+            lines -= lines_of(node.body[0])
+    return tree, lines
+
+
+def lines_of(node):
+    first = min(each.lineno for each in [node, *getattr(node, "decorator_list", [])])
+    return set(range(first, node.end_lineno + 1))
+
+
+def executed(call):
+    """Por cada archivo de la biblioteca que se ejecuta, dónde empieza cada función que se llama."""
+    found = {}
+
+    def note(frame, event, argument):
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(LIBRARY):
+            found.setdefault(path, set()).add(frame.f_code.co_firstlineno)
+
+    before = sys.gettrace()
+    sys.settrace(note)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return found
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_model_is_read_in_ten_files(name):
+    """De los identificadores a los logits: las clases y funciones que hay que leer, enteras."""
+    (config, sizes), Model = SMALL[name], getattr(models, name)
+    config = getattr(models, config)(**SIZES, **sizes)
+    ids = torch.tensor([[5, 6, 7]])
+    both = [ids] * (2 if hasattr(config, "source_vocab") else 1)
+    starts = executed(lambda: Model(config)(*both))
+    assert any(path.parent.name == "primitives" for path in starts), "no se siguió la ejecución"
+    read = 0
+    for path, called in starts.items():
+        tree, code = code_of(path)
+        parts = [
+            lines_of(node) for node in tree.body if isinstance(node, (ast.ClassDef, *FUNCTION))
+        ]
+        read += sum(len(part & code) for part in parts if part & called)
+    assert len(starts) <= 10, sorted(str(path.relative_to(LIBRARY)) for path in starts)
+    assert read <= 700, f"son {read} renglones"
+
+
+def test_no_function_is_longer_than_forty_lines():
+    for path in sorted(LIBRARY.rglob("*.py")):
+        tree, code = code_of(path)
+        for node in ast.walk(tree):
+            if isinstance(node, FUNCTION):
+                read = len(set(range(node.lineno, node.end_lineno + 1)) & code)
+                assert read <= 40, f"{path.relative_to(ROOT)}: {node.name} tiene {read}"
+
+
+def public_functions(node):
+    """Las funciones y los métodos que no empiezan por `_`, sin lo que hay dentro de ellos."""
+    for child in node.body:
+        if isinstance(child, DEFINITION) and not child.name.startswith("_"):
+            yield from public_functions(child) if isinstance(child, ast.ClassDef) else [child]
+
+
+def test_no_public_function_gives_one_thing_or_another():
+    """Quien llama no ha de preguntar qué le dieron; sí, con `X | None`, si lo hay."""
+    trees = {path: code_of(path)[0] for path in sorted(LIBRARY.rglob("*.py"))}
+    assigned = [n for tree in trees.values() for n in tree.body if isinstance(n, ast.Assign)]
+    alias = {n.targets[0].id: n.value for n in assigned if isinstance(n.targets[0], ast.Name)}
+
+    def gives_either(node):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "|" in node.value:
+            node = ast.parse(node.value, mode="eval")
+        for each in ast.walk(node):
+            if isinstance(each, ast.Name) and isinstance(alias.get(each.id), ast.BinOp):
+                each = alias[each.id]
+            if isinstance(each, ast.BinOp) and ast.unparse(each.right) != "None":
+                return True
+        return False
+
+    for path, tree in trees.items():
+        if path.name.startswith("_"):
+            continue
+        for node in public_functions(tree):
+            assert node.returns is None or not gives_either(node.returns), (
+                f"{path.relative_to(ROOT)}: {node.name} da {ast.unparse(node.returns)}"
+            )

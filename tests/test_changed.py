@@ -10,7 +10,7 @@ from tests.changed import affected_by
 @pytest.mark.parametrize(
     ("file", "expected", "other"),
     [
-        ("course_lib/primitives/softmax.py", "tests/primitives/test_softmax.py", "tests/test_cli"),
+        ("course_lib/primitives/attention.py", "primitives/test_softmax.py", "tests/test_cli"),
         ("course_lib/judging/judge.py", "tests/judging/test_check.py", "tests/models"),
         ("course_lib/grading/classroom/templates/feedback.html", "classroom/test_", "models"),
         ("book/bert.md", "tests/book/test_spelling.py", "tests/layers"),

@@ -124,7 +124,7 @@ def test_nobody_writes_the_weights_out_when_nobody_looks(name, monkeypatch):
         return fused(*arguments, **options)
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", spy)
-    softmax = "course_lib.layers.dot_product_attention.attention_weights"
+    softmax = "course_lib.layers.multi_head_attention.attention_weights"
     monkeypatch.setattr(softmax, lambda *a, **k: pytest.fail("se forman los pesos"))
     run(model)
     assert len(calls) == len(shapes)

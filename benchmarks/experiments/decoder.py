@@ -19,7 +19,7 @@ from course_lib.data.recipes import generate_recipes, translation_pairs
 from course_lib.devices import seed_everything
 from course_lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from course_lib.models.transformer import Transformer, TransformerConfig
-from course_lib.primitives.masks import padding_mask
+from course_lib.primitives.attention import padding_mask
 from course_lib.training.loop import train
 
 PAD, START, END = 0, 1, 2

@@ -249,15 +249,7 @@ def _grade_and_publish(
 ) -> object:
     from course_lib.grading.classroom.class_run import ClassFolder, read_class
     from course_lib.grading.classroom.collection import collect
-    from course_lib.grading.classroom.comparison import ClassComparison
-    from course_lib.grading.classroom.publication import publish
-    from course_lib.grading.classroom.results import ClassResults
-    from course_lib.grading.classroom.rubric import (
-        RUBRIC_FILE,
-        read_rubric,
-        with_rubric,
-        write_rubric,
-    )
+    from course_lib.grading.classroom.rubric import RUBRIC_FILE, read_rubric
     from course_lib.grading.sandbox.grader import WHAT_IS_LOST
 
     entries = _with_their_names(collect(submissions), printed["worksheet"])
@@ -276,18 +268,36 @@ def _grade_and_publish(
         options["private"] = (str(submissions.resolve()),)
         graded = _grade_with_progress(entries, folder, errors, sandboxed=sandboxed, **options)
         with errors.status("Escribiendo notas e informes…"):
-            to_value = write_rubric(graded, points, by_hand)
-            results = ClassResults(with_rubric(graded, points), topics)
-            if before is not None:
-                old = ClassResults(with_rubric(before, points), results.counted)
-                printed["changes"] = ClassComparison(old, results)
-            published = publish(results, folder.path, **printed)
-    if to_value:
-        published.files["Rúbrica de los experimentos, para llenar a mano"] = by_hand
+            results, published = _publish(graded, before, topics, points, by_hand, printed)
     _print_summary(results, published)
     if before is not None:
         Console().print(printed["changes"].summary(), markup=False, highlight=False, soft_wrap=True)
     return results
+
+
+def _publish(
+    graded: list,
+    before: list | None,
+    topics: list[str],
+    points: object,
+    by_hand: Path,
+    printed: dict,
+) -> tuple:
+    """Escribe la rúbrica, las notas y los informes, y lo que cambió de otra calificación."""
+    from course_lib.grading.classroom.comparison import ClassComparison
+    from course_lib.grading.classroom.publication import publish
+    from course_lib.grading.classroom.results import ClassResults
+    from course_lib.grading.classroom.rubric import with_rubric, write_rubric
+
+    to_value = write_rubric(graded, points, by_hand)
+    results = ClassResults(with_rubric(graded, points), topics)
+    if before is not None:
+        old = ClassResults(with_rubric(before, points), results.counted)
+        printed["changes"] = ClassComparison(old, results)
+    published = publish(results, by_hand.parent, **printed)
+    if to_value:
+        published.files["Rúbrica de los experimentos, para llenar a mano"] = by_hand
+    return results, published
 
 
 def _with_their_names(entries: list, sheet: object) -> list:

@@ -16,8 +16,7 @@ from course_lib.layers.adaptive_computation import (
     Deliberation,
     FixedComputation,
 )
-from course_lib.layers.dot_product_attention import KeyValueCache
-from course_lib.layers.multi_head_attention import MultiHeadAttention
+from course_lib.layers.multi_head_attention import KeyValueCache, MultiHeadAttention
 from course_lib.layers.normalization import Residual
 from course_lib.models.universal_transformer import UniversalDecoder, UniversalEncoder
 

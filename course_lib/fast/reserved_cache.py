@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from course_lib.layers.arguments import require_sizes
-from course_lib.layers.dot_product_attention import KeyValueCache
+from course_lib.layers.multi_head_attention import KeyValueCache
 from course_lib.models.palm import PaLM, PaLMCache
 
 Heads = Float[Tensor, "batch heads t d_k"]

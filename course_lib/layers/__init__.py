@@ -13,7 +13,6 @@ __all__ = offer(
         ),
         ".adaptive_softmax": ("AdaptiveEmbedding", "AdaptiveSoftmax"),
         ".blocks": ("DecoderBlock", "EncoderBlock", "FeedForward"),
-        ".dot_product_attention": ("DotProductAttention", "KeyValueCache"),
         ".embeddings": ("InputEmbedding",),
         ".encoder_decoder": (
             "Decoder",
@@ -23,7 +22,7 @@ __all__ = offer(
             "EncoderDecoderConfig",
         ),
         ".mixture_of_experts": ("MixtureOfExperts", "Routing", "load_balancing_loss"),
-        ".multi_head_attention": ("MultiHeadAttention",),
+        ".multi_head_attention": ("DotProductAttention", "KeyValueCache", "MultiHeadAttention"),
         ".multi_query_attention": ("MultiQueryAttention",),
         ".normalization": ("RMSNorm", "Residual"),
         ".relative_attention": ("RelativeAttention",),

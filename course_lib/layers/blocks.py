@@ -7,8 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import require, require_width
-from course_lib.layers.dot_product_attention import KeyValueCache
-from course_lib.layers.multi_head_attention import MultiHeadAttention
+from course_lib.layers.multi_head_attention import KeyValueCache, MultiHeadAttention
 from course_lib.layers.normalization import Residual
 
 Source = Float[Tensor, "batch t_source d_model"]

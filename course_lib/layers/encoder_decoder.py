@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from course_lib.layers.arguments import require, require_heads
 from course_lib.layers.blocks import DecoderBlock, EncoderBlock, Mask, Source, Target
-from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.multi_head_attention import KeyValueCache
 from course_lib.layers.normalization import make_final_norm
 
 

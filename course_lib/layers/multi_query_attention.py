@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import require, require_option, require_width
-from course_lib.layers.dot_product_attention import DotProductAttention, KeyValueCache
+from course_lib.layers.multi_head_attention import DotProductAttention, KeyValueCache
 from course_lib.layers.swiglu import Dense
 from course_lib.primitives.positions.rotations import ROTARY_LAYOUTS, Layout, rotary_table, rotate
 

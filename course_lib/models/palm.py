@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import ID_TYPES, require, require_option, require_rows
-from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.embeddings import InputEmbedding
+from course_lib.layers.multi_head_attention import KeyValueCache
 from course_lib.layers.multi_query_attention import MultiQueryAttention, head_width
 from course_lib.layers.normalization import Norm, make_norm
 from course_lib.layers.swiglu import Dense, SwiGLU
@@ -162,10 +162,6 @@ class PaLMCache:
         columns = torch.arange(self.length, stop, device=token_ids.device)
         return columns if self.padding is None else columns - self.padding[:, None]
 
-    def first(self, token_ids: Tokens) -> int | Int[Tensor, "batch t"]:
-        """Dónde empiezan los tokens nuevos, o la posición de cada uno si hay relleno delante."""
-        return self.length if self.padding is None else self.positions(token_ids).clamp(min=0)
-
     def mask(self, token_ids: Tokens) -> Bool[Tensor, "batch 1 1 t_k"] | None:
         """Qué columnas, leídas y nuevas, no son relleno; None, todas."""
         if self.padding is None:
@@ -250,7 +246,10 @@ class PaLM(nn.Module):
         cache = self.start() if cache is None else cache.copy()
         _require_tokens(token_ids, cache)
         seen = {"rotation": self._rotation(token_ids, cache), "mask": cache.mask(token_ids)}
-        x = self.embedding(token_ids, start=cache.first(token_ids))
+        # Con relleno delante, cada token tiene su posición; sin él, basta la del primero.
+        padded = cache.padding is not None
+        start = cache.positions(token_ids).clamp(min=0) if padded else cache.length
+        x = self.embedding(token_ids, start=start)
         for block, past in zip(self.blocks, cache.layers, strict=True):
             x = block(x, past, **seen)
         return self.norm(x), cache

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from course_lib.primitives.additive import combine_projected, luong_scores
-from course_lib.primitives.masks import padding_mask
-from course_lib.primitives.softmax import soft_argmax
+from course_lib.primitives.attention import padding_mask, soft_argmax
 
 ATTENTIONS = (None, "additive", "dot", "general")
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from course_lib.layers.arguments import require_width
 from course_lib.layers.embeddings import InputEmbedding, rows_from
 from course_lib.layers.encoder_decoder import Encoder
-from course_lib.primitives.masks import padding_mask
+from course_lib.primitives.attention import padding_mask
 from course_lib.primitives.positions.sinusoids import sinusoidal_positions
 
 States = Float[Tensor, "batch t d_model"]

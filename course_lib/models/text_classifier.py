@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from course_lib.layers.arguments import require, require_heads, require_option, require_pad_id
 from course_lib.layers.embeddings import POSITIONS, InputEmbedding
 from course_lib.layers.encoder_decoder import Encoder
-from course_lib.primitives.masks import padding_mask
+from course_lib.primitives.attention import padding_mask
 from course_lib.primitives.pooling import max_pool, mean_pool
 
 POOLINGS = {"max": max_pool, "mean": mean_pool}

@@ -8,7 +8,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.arguments import require_option, require_rows
-from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.embeddings import POSITIONS
 from course_lib.layers.encoder_decoder import (
     Decoder,
@@ -17,7 +16,8 @@ from course_lib.layers.encoder_decoder import (
     EncoderDecoder,
     EncoderDecoderConfig,
 )
-from course_lib.primitives.masks import padding_mask
+from course_lib.layers.multi_head_attention import KeyValueCache
+from course_lib.primitives.attention import padding_mask
 
 SourceIds = Int[Tensor, "batch t_source"]
 TargetIds = Int[Tensor, "batch t_target"]

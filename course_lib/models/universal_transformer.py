@@ -16,11 +16,11 @@ from course_lib.layers.adaptive_computation import (
 )
 from course_lib.layers.arguments import require, require_rows, require_width
 from course_lib.layers.blocks import DecoderBlock, EncoderBlock
-from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.embeddings import rows_from
 from course_lib.layers.encoder_decoder import DecoderState, EncoderDecoderConfig
+from course_lib.layers.multi_head_attention import KeyValueCache
 from course_lib.layers.normalization import make_final_norm
-from course_lib.primitives.masks import padding_mask
+from course_lib.primitives.attention import padding_mask
 from course_lib.primitives.positions.sinusoids import sinusoidal_positions
 
 SourceIds = Int[Tensor, "batch t_source"]

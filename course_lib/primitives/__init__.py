@@ -6,14 +6,20 @@ __all__ = offer(
     __name__,
     {
         ".additive": ("additive_scores", "combine_projected", "luong_scores"),
-        ".attention": ("attention", "attention_scores", "attention_weights"),
+        ".attention": (
+            "attention",
+            "attention_scores",
+            "attention_weights",
+            "causal_mask",
+            "hard_argmax",
+            "padding_mask",
+            "soft_argmax",
+        ),
         ".key_value_store": ("KeyValueStore", "Match", "hard_lookup", "soft_lookup", "top_k"),
-        ".masks": ("causal_mask", "padding_mask"),
         ".pooling": ("max_pool", "mean_pool"),
         ".positions.rotations": ("rotary", "rotary_order", "rotary_table", "rotate"),
         ".positions.sinusoids": ("sinusoidal_positions", "step_positions"),
         ".relative_shift": ("relative_shift",),
-        ".softmax": ("hard_argmax", "soft_argmax"),
         ".text_embedding": ("embed_text",),
     },
 )

@@ -4,8 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from course_lib.primitives.attention import attention_scores
-from course_lib.primitives.softmax import require_floating
+from course_lib.primitives.attention import attention_scores, require_floating
 
 
 def additive_scores(

@@ -1,19 +1,11 @@
-"""La atención: puntuar, normalizar y mezclar."""
+"""La atención: puntuar, esconder lo que no toca ver, normalizar y mezclar."""
 
 import math
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
-
-from course_lib.primitives.masks import causal_mask
-from course_lib.primitives.softmax import (
-    hard_argmax,
-    require_finite_beta,
-    require_floating,
-    soft_argmax,
-)
 
 Queries = Float[Tensor, "*#batch t_q d_k"]
 Keys = Float[Tensor, "*#batch t_k d_k"]
@@ -173,6 +165,148 @@ def attention(
     return _fused(Q, K, V, _resolve_beta(beta, Q), mask, bias, causal, dropout)
 
 
+def soft_argmax(
+    scores: Float[Tensor, "..."], beta: float | int | Float[Tensor, ""] = 1.0, dim: int = -1
+) -> Float[Tensor, "..."]:
+    """Convierte puntuaciones en pesos positivos que suman 1: el arg max suave (softmax).
+
+        a_i = exp(β s_i) / Σ_j exp(β s_j)
+
+    Con β → ∞ tiende al arg max duro (si el máximo es único) y con β → 0, a pesos iguales.
+
+    Argumentos:
+        scores: puntuaciones s, de cualquier forma.
+        beta: temperatura inversa β, un número finito; sin unidades.
+        dim: eje sobre el que los pesos suman 1.
+
+    Devuelve:
+        Los pesos a, con la forma de `scores`.
+
+    Errores:
+        ValueError: si β no es finita o las puntuaciones no son de punto flotante.
+
+    Fuente: ecuación `eq-soft-argmax` del capítulo `attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import soft_argmax
+        >>> scores = torch.tensor([2.0, 1.0, 0.0])
+        >>> soft_argmax(scores)
+        tensor([0.6652, 0.2447, 0.0900])
+        >>> soft_argmax(scores, beta=3)  # más cerca del arg max duro
+        tensor([0.9503, 0.0473, 0.0024])
+        >>> soft_argmax(scores, beta=0)
+        tensor([0.3333, 0.3333, 0.3333])
+    """
+    require_floating("scores", scores)
+    require_finite_beta(beta)
+    return torch.softmax(beta * scores, dim=dim)
+
+
+def hard_argmax(scores: Float[Tensor, "..."], dim: int = -1) -> Float[Tensor, "..."]:
+    """Pone un 1 en la puntuación mayor y 0 en las demás; en un empate gana la primera.
+
+        a_i = 1 si i = min { j : s_j = max s },  y 0 si no
+
+    Argumentos:
+        scores: puntuaciones s, de cualquier forma.
+        dim: eje sobre el que se busca el máximo.
+
+    Devuelve:
+        Los pesos a (one-hot), con la forma y el tipo de `scores`. No transmiten gradiente.
+
+    Errores:
+        ValueError: si las puntuaciones no son de punto flotante.
+
+    Fuente: ecuación `eq-hard-argmax` del capítulo `attention`.
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import hard_argmax
+        >>> hard_argmax(torch.tensor([1.0, 3.0, 3.0]))
+        tensor([0., 1., 0.])
+    """
+    require_floating("scores", scores)
+    first = scores.argmax(dim=dim, keepdim=True)
+    return torch.zeros_like(scores).scatter_(dim, first, 1.0)
+
+
+def causal_mask(
+    t_q: int, t_k: int | None = None, *, device: torch.device | str | None = None
+) -> Bool[Tensor, "t_q t_k"]:
+    """Deja ver a cada consulta su propia posición y las anteriores.
+
+        M_ij = (j ≤ i + t_k − t_q)
+
+    Si hay más claves que consultas, las claves de sobra son pasado (una memoria o una caché):
+    la última consulta las ve todas.
+
+    Argumentos:
+        t_q: número de consultas.
+        t_k: número de claves; si falta, t_q.
+        device: dónde se crea la máscara.
+
+    Devuelve:
+        La máscara M, True donde la consulta i puede ver la clave j.
+
+    Errores:
+        ValueError: si una longitud es negativa o hay menos claves que consultas.
+
+    Fuente: Vaswani et al. (2017), §3.2.3; ecuación `eq-causal-mask` del capítulo `self_attention`.
+
+    Ejemplo:
+        >>> from course_lib.primitives import causal_mask
+        >>> causal_mask(3).int()
+        tensor([[1, 0, 0],
+                [1, 1, 0],
+                [1, 1, 1]], dtype=torch.int32)
+        >>> causal_mask(1, 3)  # la última de tres posiciones ve las tres
+        tensor([[True, True, True]])
+    """
+    t_k = t_q if t_k is None else t_k
+    if t_q < 0 or t_k < t_q:
+        raise ValueError(
+            f"Se esperaba 0 ≤ t_q ≤ t_k y llegó t_q = {t_q}, t_k = {t_k}. "
+            "Cada consulta es también una clave; las claves de sobra son el pasado."
+        )
+    return torch.ones(t_q, t_k, dtype=torch.bool, device=device).tril(diagonal=t_k - t_q)
+
+
+def padding_mask(token_ids: Int[Tensor, "*batch t_k"], pad_id: int) -> Bool[Tensor, "*batch 1 t_k"]:
+    """Oculta las posiciones de relleno a todas las consultas.
+
+        M_j = (x_j ≠ pad_id)
+
+    Argumentos:
+        token_ids: identificadores de los tokens, x.
+        pad_id: identificador del relleno.
+
+    Devuelve:
+        La máscara, con un eje de tamaño 1 para las consultas: `[..., 1, t_k]`. Con varias
+        cabezas, `[batch, heads, t_q, t_k]`, añade su eje con `.unsqueeze(-3)`;
+        `MultiHeadAttention` lo hace sola.
+
+    Errores:
+        ValueError: si los identificadores no son enteros.
+
+    Fuente: la convención de `torch.nn.functional.scaled_dot_product_attention` (True = visible).
+
+    Ejemplo:
+        >>> import torch
+        >>> from course_lib.primitives import padding_mask
+        >>> padding_mask(torch.tensor([[7, 4, 9], [5, 0, 0]]), pad_id=0)
+        tensor([[[ True,  True,  True]],
+        <BLANKLINE>
+                [[ True, False, False]]])
+    """
+    if token_ids.is_floating_point() or token_ids.dtype == torch.bool:
+        raise ValueError(
+            f"token_ids: se esperaban identificadores enteros y llegó el tipo {token_ids.dtype}. "
+            "Pasa la salida del tokenizador, no incrustaciones ni máscaras."
+        )
+    return (token_ids != pad_id).unsqueeze(-2)
+
+
 def _fused(Q, K, V, beta, mask, bias, causal, dropout):
     """La atención suave sobre el núcleo de torch, que pide cuatro ejes y un solo ancho."""
     batch = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
@@ -269,3 +403,21 @@ def _broadcast(*shapes):
         return tuple(torch.broadcast_shapes(*shapes))
     except RuntimeError:
         return None
+
+
+def require_floating(name: str, x: Tensor) -> None:
+    """Rechaza los tensores de enteros o booleanos, con los que la atención no tiene sentido."""
+    if not x.is_floating_point():
+        raise ValueError(
+            f"{name}: se esperaba un tensor de punto flotante y llegó uno de tipo {x.dtype}. "
+            f"Conviértelo con {name}.float()."
+        )
+
+
+def require_finite_beta(beta: float | int | Tensor) -> None:
+    """Rechaza β = ±∞ y NaN; una β aprendida (tensor) no se mira, para no esperar a la GPU."""
+    if not isinstance(beta, Tensor) and not math.isfinite(beta):
+        raise ValueError(
+            f"Se esperaba una temperatura inversa β finita y llegó {beta}. "
+            "Para el límite β → ∞ usa `hard_argmax` (o `hard=True` en `attention`)."
+        )

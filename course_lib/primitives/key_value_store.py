@@ -9,8 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from course_lib.primitives.attention import attention
-from course_lib.primitives.softmax import require_finite_beta, require_floating
+from course_lib.primitives.attention import attention, require_finite_beta, require_floating
 from course_lib.primitives.text_embedding import embed_text
 
 _CHUNK = 8_192
@@ -212,17 +211,6 @@ class KeyValueStore:
     def __contains__(self, key: str | Tensor) -> bool:
         return self._find(key)[0] is not None
 
-    def keys(self) -> list[str] | Float[Tensor, "t_k d_k"]:
-        """Devuelve las claves en el orden en que llegaron: una lista de textos o una matriz."""
-        if self._texts is not None:
-            return list(self._texts)
-        return torch.empty(0, self.d_k or 0) if self._keys is None else self._keys.rows.clone()
-
-    def values(self) -> list[Any] | Tensor:
-        """Devuelve los valores en el mismo orden: una lista, o un tensor si se guardó uno."""
-        rows = self._values
-        return rows.rows.clone() if isinstance(rows, _Rows) else list(rows)
-
     def add(self, key: str | Tensor, value: Any) -> None:
         """Guarda un valor bajo una clave; si la clave ya estaba, cambia su valor.
 
@@ -304,35 +292,29 @@ class KeyValueStore:
         return H[0] if single else H
 
     def ranking(
-        self,
-        query: str | Sequence[str] | Tensor,
-        k: int = 5,
-        beta: float | int | None = None,
-    ) -> list[Match] | list[list[Match]]:
+        self, query: str | Tensor, k: int = 5, beta: float | int | None = None
+    ) -> list[Match]:
         """Ordena las claves de más a menos parecida y da las k primeras.
 
         El peso de cada una es su parte de la atención repartida entre todas las claves del
         almacén, no solo entre las k.
 
         Argumentos:
-            query: un texto o vector, o varios (una lista de textos o una matriz `[n, d_k]`).
+            query: un texto o un vector.
             k: cuántas; si hay menos, se dan todas.
             beta: temperatura inversa β ≥ 0; si falta, 1/√d_k.
 
         Devuelve:
-            Una lista de `Match(key, value, weight)`; con varias consultas, una lista por consulta.
+            Una lista de `Match(key, value, weight)`.
 
         Errores:
             ValueError: si el almacén está vacío, la consulta no es como las claves, k no es
             positivo o β es negativa.
         """
-        Q, single = self._queries(query)
-        weights, rows = top_k(Q, self._keys.rows, k, beta=beta)
-        matches = [
-            [Match(self._key(row), self._value(row), a) for row, a in zip(*pair, strict=True)]
-            for pair in zip(rows.tolist(), weights.tolist(), strict=True)
-        ]
-        return matches[0] if single else matches
+        Q, _ = self._queries(self._one(query))
+        (weights,), (rows,) = (X.tolist() for X in top_k(Q, self._keys.rows, k, beta=beta))
+        pairs = zip(rows, weights, strict=True)
+        return [Match(self._key(row), self._value(row), a) for row, a in pairs]
 
     def _put(self, keys, K, values) -> None:
         """Guarda un solo par, que puede estar ya."""

@@ -29,8 +29,8 @@ def executed(output: str) -> dict[str, str]:
 
 def test_only_what_changed_runs_again(tiny_book):
     book = tiny_book
-    softmax = "from course_lib.primitives.attention import attention\nprint('atiende')"
-    book.write("book/uno", chapter("Uno", softmax), notebook=True)
+    additive = "from course_lib.primitives.additive import additive_scores\nprint('puntúa')"
+    book.write("book/uno", chapter("Uno", additive), notebook=True)
     book.write("book/dos", chapter("Dos", "print('dos')"), notebook=True)
     first = book.build()
     assert first.returncode == 0, first.stdout + first.stderr
@@ -38,10 +38,10 @@ def test_only_what_changed_runs_again(tiny_book):
 
     assert executed(book.build().stdout) == {}
 
-    # attention importa softmax: el capítulo depende de él sin nombrarlo.
-    library = book.folder / "course_lib" / "primitives" / "softmax.py"
+    # additive importa attention: el capítulo depende de él sin nombrarlo.
+    library = book.folder / "course_lib" / "primitives" / "attention.py"
     library.write_text(library.read_text(encoding="utf-8") + "\nCHANGED = 1\n", encoding="utf-8")
-    assert executed(book.build().stdout) == {"uno": "cambió course_lib.primitives.softmax"}
+    assert executed(book.build().stdout) == {"uno": "cambió course_lib.primitives.attention"}
 
     book.write("book/dos", chapter("Dos", "print('otro')"), notebook=True)
     assert executed(book.build().stdout) == {"dos": "cambió el código del capítulo"}
@@ -126,7 +126,7 @@ WRONG = {
     "\\frac{1}": "$$\n\\frac{1}\n$$",
     "dibujo_ausente": "```{diagram} dibujo_ausente\n:alt: Nada.\n```",
     "tampoco": "```{screen} tampoco\n:alt: Nada.\n```",
-    "funcion_ausente": "```{literalinclude} ../course_lib/primitives/softmax.py\n"
+    "funcion_ausente": "```{literalinclude} ../course_lib/primitives/attention.py\n"
     ":pyobject: funcion_ausente\n```",
 }
 

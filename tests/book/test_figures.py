@@ -11,10 +11,14 @@ import torch
 
 from book._figures import translator
 from course_lib.data.recipes import HELD_OUT_SHARE, dishes, held_out_combinations
-from course_lib.primitives.attention import attention, attention_weights
-from course_lib.primitives.masks import causal_mask
+from course_lib.primitives.attention import (
+    attention,
+    attention_weights,
+    causal_mask,
+    hard_argmax,
+    soft_argmax,
+)
 from course_lib.primitives.positions import sinusoidal_positions
-from course_lib.primitives.softmax import hard_argmax, soft_argmax
 from tests.book.conftest import laboratory_script
 
 ROOT = Path(__file__).parents[2]

@@ -67,7 +67,7 @@ x = 2
 
 ## Diez
 
-```{literalinclude} ../course_lib/primitives/softmax.py
+```{literalinclude} ../course_lib/primitives/attention.py
 :pyobject: soft_argmax
 :language: python
 ```

@@ -149,7 +149,7 @@ Larga.
 print("dentro")
 ```
 
-```{literalinclude} ../course_lib/primitives/softmax.py
+```{literalinclude} ../course_lib/primitives/attention.py
 :pyobject: soft_argmax
 ```
 

@@ -8,8 +8,12 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from course_lib.primitives.attention import attention, attention_scores, attention_weights
-from course_lib.primitives.softmax import soft_argmax
+from course_lib.primitives.attention import (
+    attention,
+    attention_scores,
+    attention_weights,
+    soft_argmax,
+)
 
 X = torch.tensor(
     [

@@ -7,8 +7,8 @@ from torch.testing import assert_close
 from course_lib.decoding import greedy
 from course_lib.fast.reserved_cache import ReservedCache
 from course_lib.judging.check import find_exercise
-from course_lib.layers.dot_product_attention import KeyValueCache
 from course_lib.layers.mixture_of_experts import MixtureOfExperts
+from course_lib.layers.multi_head_attention import KeyValueCache
 from course_lib.layers.multi_query_attention import MultiQueryAttention
 from course_lib.layers.swiglu import SwiGLU
 from course_lib.models.palm import PaLM, PaLMConfig, ParallelBlock

@@ -17,7 +17,7 @@ from torch.testing import assert_close
 
 from course_lib.layers.normalization import RMSNorm
 from course_lib.pretrained import load_torch_transformer
-from course_lib.primitives.masks import causal_mask, padding_mask
+from course_lib.primitives.attention import causal_mask, padding_mask
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
 MODULES = ("EncoderLayer", "DecoderLayer", "Encoder", "Decoder", "Transformer")

@@ -87,5 +87,5 @@ def test_it_ships_in_the_wheel_and_students_boxes_do_not_see_it():
     data = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
     assert "exercises/*.json" in data["package-data"]["course_lib.judging"]
     assert list(FOLDER.glob("*.json"))
-    tools = frozenset({"course_lib.judging.compiled", "course_lib.primitives.softmax"})
+    tools = frozenset({"course_lib.judging.compiled", "course_lib.primitives.attention"})
     assert not any("judging" in name for name in library_modules(tools))

@@ -7,8 +7,8 @@ from torch.testing import assert_close
 
 from course_lib.layers.arguments import OPTIONS
 from course_lib.layers.blocks import DecoderBlock, EncoderBlock
-from course_lib.layers.dot_product_attention import DotProductAttention, KeyValueCache
 from course_lib.layers.encoder_decoder import Decoder, Encoder, EncoderDecoder
+from course_lib.layers.multi_head_attention import DotProductAttention, KeyValueCache
 from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}

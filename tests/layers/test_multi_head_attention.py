@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from course_lib.layers.multi_head_attention import MultiHeadAttention
-from course_lib.primitives.attention import attention
-from course_lib.primitives.masks import causal_mask, padding_mask
+from course_lib.primitives.attention import attention, causal_mask, padding_mask
 from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}

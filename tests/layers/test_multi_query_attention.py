@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from course_lib.fast.reserved_cache import ReservedCache
-from course_lib.layers.dot_product_attention import KeyValueCache
-from course_lib.layers.multi_head_attention import MultiHeadAttention
+from course_lib.layers.multi_head_attention import KeyValueCache, MultiHeadAttention
 from course_lib.layers.multi_query_attention import MultiQueryAttention
 from course_lib.recording import attention_maps
 

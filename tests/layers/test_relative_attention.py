@@ -10,10 +10,9 @@ from torch import nn
 from torch.testing import assert_close
 
 from course_lib.fast.keys_values import keys_values
-from course_lib.layers.dot_product_attention import KeyValueCache
-from course_lib.layers.multi_head_attention import MultiHeadAttention
+from course_lib.layers.multi_head_attention import KeyValueCache, MultiHeadAttention
 from course_lib.layers.relative_attention import RelativeAttention
-from course_lib.primitives.masks import causal_mask
+from course_lib.primitives.attention import causal_mask
 from course_lib.recording import attention_maps
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}

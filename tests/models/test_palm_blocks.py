@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from course_lib.layers.dot_product_attention import KeyValueCache
+from course_lib.layers.multi_head_attention import KeyValueCache
 from course_lib.models.palm import ParallelBlock, SerialBlock
 from course_lib.recording import attention_maps
 

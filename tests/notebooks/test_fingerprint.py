@@ -15,7 +15,7 @@ from course_lib.notebooks.fingerprint import (
     module_files,
 )
 
-MODULES = {"course_lib.primitives.softmax"}
+MODULES = {"course_lib.primitives.attention"}
 CHECKED = {"course_lib.judging.exercises.topic"}
 
 

@@ -7,8 +7,12 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from course_lib.primitives.attention import attention, attention_scores, attention_weights
-from course_lib.primitives.masks import causal_mask
+from course_lib.primitives.attention import (
+    attention,
+    attention_scores,
+    attention_weights,
+    causal_mask,
+)
 
 TOLERANCE = {
     torch.float64: {"rtol": 1e-12, "atol": 1e-12},

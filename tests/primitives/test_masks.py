@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from course_lib.primitives.masks import causal_mask, padding_mask
+from course_lib.primitives.attention import causal_mask, padding_mask
 
 
 def test_causal_mask_shows_oneself_and_the_past():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from course_lib.primitives.masks import causal_mask
+from course_lib.primitives.attention import causal_mask
 from course_lib.primitives.relative_shift import relative_shift
 
 SIZES = {"t_q": st.integers(1, 12), "memory": st.integers(0, 12)}

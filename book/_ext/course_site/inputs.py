@@ -33,7 +33,7 @@ def chapter_inputs(path: Path, project: Path = PROJECT) -> dict[str, str]:
 
 
 def _name(file: Path) -> str:
-    """`…/course_lib/primitives/softmax.py` → `course_lib.primitives.softmax`."""
+    """`…/course_lib/primitives/attention.py` → `course_lib.primitives.attention`."""
     names = file.parts[file.parts.index("course_lib", len(PROJECT.parts)) :]
     if file.suffix != ".py":
         return "/".join(names)

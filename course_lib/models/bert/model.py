@@ -12,7 +12,7 @@ from course_lib.layers.arguments import look_up, require, require_heads, require
 from course_lib.layers.blocks import ACTIVATIONS, EncoderBlock
 from course_lib.layers.embeddings import InputEmbedding
 from course_lib.layers.multi_head_attention import MultiHeadAttention
-from course_lib.primitives.masks import padding_mask
+from course_lib.primitives.attention import padding_mask
 from course_lib.primitives.positions.sinusoids import sinusoidal_positions
 
 TokenIds = Int[Tensor, "batch t"]

@@ -682,7 +682,7 @@ def test_only_the_cells_that_matter_are_executed(tmp_path):
 
 def test_the_answers_are_the_reference_and_what_is_declared():
     (soft, *_) = grader_module.topic_exercises("attention")
-    assert answers_of(soft) == ("course_lib.primitives.softmax.soft_argmax",)
+    assert answers_of(soft) == ("course_lib.primitives.attention.soft_argmax",)
 
 
 def test_an_answer_is_removed_from_its_module():

@@ -228,7 +228,7 @@ soft_argmax = compiled_topic("attention")[0].reference
     ),
     instead_of_soft(
         "la función de la biblioteca que es la respuesta",
-        "from course_lib.primitives.softmax import soft_argmax",
+        "from course_lib.primitives.attention import soft_argmax",
         "no se puede usar al calificar",
     ),
     instead_of_soft(
@@ -236,7 +236,7 @@ soft_argmax = compiled_topic("attention")[0].reference
         """
 def soft_argmax(scores, beta):
     import importlib
-    return importlib.import_module("course_lib.primitives.softmax").soft_argmax(scores, beta)
+    return importlib.import_module("course_lib.primitives.attention").soft_argmax(scores, beta)
 """,
         "no se puede usar al calificar",
     ),
