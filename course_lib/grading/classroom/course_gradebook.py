@@ -11,20 +11,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell
 from course_lib.grading.classroom.worksheet import (
-    DELIMITERS,
     HEADERS,
     WorksheetError,
     comparable,
-    encoding_of,
-    read_rows,
     read_worksheet,
+    readings,
+    scaled,
     write_rows,
 )
 
@@ -66,18 +65,20 @@ class CourseGradebook:
     newline: str = "\r\n"
     encoding: str = "utf-8-sig"
     _index: dict[str, list[int]] = field(default_factory=dict, init=False, repr=False)
+    _numbers: dict[str, list[int]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         who = [column for column in self.kept if column != self.grade]
         for row in self.students:
+            number = comparable(self._cell(row, self.number))
+            self._numbers.setdefault(number, []).append(row)
             for text in {comparable(self._cell(row, column)) for column in who} - {""}:
                 self._index.setdefault(text, []).append(row)
 
     def rows_of(self, entry: Entry) -> list[int]:
         """Da la fila de quien entregó: por su número o su usuario; si no, por su nombre."""
         if entry.participant is not None:
-            wanted = comparable(entry.participant)
-            return [r for r in self.students if comparable(self._cell(r, self.number)) == wanted]
+            return self._numbers.get(comparable(entry.participant), [])
         found = self._index.get(comparable(entry.student), [])
         return found if len(found) == 1 else []
 
@@ -94,7 +95,7 @@ class CourseGradebook:
         whole = Decimal(top) if self.maximum is None else self.maximum
         cells = self.rows[row]
         cells += [""] * (len(self.rows[0]) - len(cells))
-        cells[self.grade] = str((points * whole / top).quantize(Decimal("0.01"), ROUND_HALF_UP))
+        cells[self.grade] = scaled(points, top, whole)
 
     def set_comment(self, row: int, content: str) -> None:
         """No hace nada: estos libros no llevan comentarios; van en la retroalimentación."""
@@ -123,6 +124,18 @@ class GradesSheet(Protocol):
 
     platform: str
 
+    def rows_of(self, entry: Entry) -> list[int]:
+        """Da las filas de quien entregó."""
+
+    def set_grade(self, row: int, points: int, top: int) -> None:
+        """Escribe la nota de una fila."""
+
+    def set_comment(self, row: int, content: str) -> None:
+        """Escribe el comentario de una fila, si la plataforma los lee."""
+
+    def content(self) -> bytes:
+        """Da los bytes de lo que se sube."""
+
 
 def read_sheet(path: Path, column: str | None = None) -> GradesSheet:
     """Lee lo que se descargó para poner las notas: de Moodle, de Canvas o de Blackboard.
@@ -135,19 +148,9 @@ def read_sheet(path: Path, column: str | None = None) -> GradesSheet:
     Errores:
         WorksheetError: no se puede leer, no es de ninguna de las tres, o no se sabe qué columna es.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise WorksheetError(f"No se puede leer la hoja «{path}»: {error.strerror}.") from None
-    encoding = encoding_of(content)
-    text = content.decode(encoding, "replace")
-    for delimiter in DELIMITERS:
-        rows = read_rows(text, delimiter)
-        found = _reader_of(rows[0]) if rows else None
-        if found is not None:
-            newline = "\r\n" if "\r\n" in text else "\n"
-            form = {"delimiter": delimiter, "newline": newline, "encoding": encoding}
-            return found(rows, column, form)
+    for rows, form in readings(path):
+        if read := _reader_of(rows[0]):
+            return read(rows, column, form)
     return read_worksheet(path)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from course_lib.files import write_atomically
 from course_lib.grading.classroom.collection import Entry
-from course_lib.grading.classroom.course_gradebook import CourseGradebook
+from course_lib.grading.classroom.course_gradebook import GradesSheet
 from course_lib.grading.classroom.platform_names import feedback_folder
 from course_lib.grading.classroom.results import ClassResults, Graded, Student
 from course_lib.grading.classroom.untrusted_text import clean_name, html_cell, plain_cell
@@ -97,7 +97,7 @@ def _refusal(one: Graded) -> str:
 
 
 def write_worksheet(
-    results: ClassResults, path: Path, template: Worksheet | CourseGradebook | None = None
+    results: ClassResults, path: Path, template: GradesSheet | None = None
 ) -> list[str]:
     """Escribe la hoja de calificaciones que Moodle lee con «subir hoja de calificaciones».
 
@@ -171,7 +171,7 @@ def _comment_line(heading: str, result: ExerciseResult) -> str:
 def write_feedback_zip(
     pages: Iterable[tuple[Entry, str]],
     path: Path,
-    template: Worksheet | CourseGradebook | None = None,
+    template: GradesSheet | None = None,
 ) -> list[str]:
     """Escribe el ZIP de «subir múltiples archivos de retroalimentación en un ZIP».
 
@@ -201,7 +201,7 @@ def write_feedback_zip(
     return missing
 
 
-def _feedback_names(entry: Entry, sheet: Worksheet | CourseGradebook | None) -> list[str]:
+def _feedback_names(entry: Entry, sheet: GradesSheet | None) -> list[str]:
     """Los nombres de su página en el ZIP: uno, o uno por cada quien de su equipo."""
     if entry.platform == "canvas":
         return [f"{entry.folder}{FEEDBACK_FILE}"]

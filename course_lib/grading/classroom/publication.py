@@ -12,7 +12,7 @@ from pathlib import Path
 
 from course_lib.files import write_atomically
 from course_lib.grading.classroom.comparison import ClassComparison, write_changes
-from course_lib.grading.classroom.course_gradebook import CourseGradebook
+from course_lib.grading.classroom.course_gradebook import GradesSheet
 from course_lib.grading.classroom.gradebooks import (
     write_feedback_zip,
     write_grades,
@@ -20,7 +20,6 @@ from course_lib.grading.classroom.gradebooks import (
 )
 from course_lib.grading.classroom.report import class_report, evidence_page, feedback_page
 from course_lib.grading.classroom.results import ClassResults
-from course_lib.grading.classroom.worksheet import Worksheet
 
 
 class TopicsError(ValueError):
@@ -63,7 +62,7 @@ def publish(
     results: ClassResults,
     folder: Path,
     *,
-    worksheet: Worksheet | CourseGradebook | None = None,
+    worksheet: GradesSheet | None = None,
     site: str | None = None,
     changes: ClassComparison | None = None,
     when: datetime | None = None,

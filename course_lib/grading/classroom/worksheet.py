@@ -12,7 +12,7 @@ import io
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -23,7 +23,7 @@ from course_lib.grading.classroom.untrusted_text import plain_cell
 
 _MAX_CELL = 1 << 26
 _REQUIRED = ("identifier", "grade", "modified")
-DELIMITERS = (",", ";", "\t", ":")
+_DELIMITERS = (",", ";", "\t", ":")
 _NUMBER_OR_DATE = re.compile(r"-?[0-9]+([.,][0-9]+)?|-")
 _OURS = re.compile(r'<div class="course-grade">.*?</div>', re.DOTALL)
 
@@ -89,7 +89,7 @@ class Worksheet:
         """Escribe la nota de una fila, proporcional a la máxima de la hoja."""
         text = self.cell(row, "maximum").strip()
         maximum = _decimal(text) if text else Decimal(top)
-        shown = str((points * maximum / top).quantize(Decimal("0.01"), ROUND_HALF_UP))
+        shown = scaled(points, top, maximum)
         self._set(row, "grade", shown.replace(".", ",") if "," in text else shown)
 
     def set_comment(self, row: int, content: str) -> None:
@@ -141,27 +141,17 @@ def read_worksheet(path: Path) -> Worksheet:
     Errores:
         WorksheetError: no se puede leer, no es esa hoja, o la tarea usa una escala.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise WorksheetError(f"No se puede leer la hoja «{path}»: {error.strerror}.") from None
-    encoding = encoding_of(content)
-    text = content.decode(encoding, "replace")
-    for delimiter in DELIMITERS:
-        rows = read_rows(text, delimiter)
-        columns = _find_columns(rows[0]) if rows else {}
+    for rows, form in readings(path):
+        columns = _find_columns(rows[0])
         if all(role in columns for role in _REQUIRED):
-            break
-    else:
-        raise WorksheetError(
-            f"«{path}» no es la hoja de calificaciones de Moodle: no tiene las columnas "
-            f"Identificador, Calificación y Última modificación (calificación). Descárgala en la "
-            f"tarea, con Moodle en español, inglés o catalán."
-        )
-    newline = "\r\n" if "\r\n" in text else "\n"
-    sheet = Worksheet(rows[1:], rows[0], columns, delimiter, newline, encoding)
-    _require_points(sheet, path)
-    return sheet
+            sheet = Worksheet(rows[1:], rows[0], columns, **form)
+            _require_points(sheet, path)
+            return sheet
+    raise WorksheetError(
+        f"«{path}» no es la hoja de calificaciones de Moodle: no tiene las columnas "
+        f"Identificador, Calificación y Última modificación (calificación). Descárgala en la "
+        f"tarea, con Moodle en español, inglés o catalán."
+    )
 
 
 def _require_points(sheet: Worksheet, path: Path) -> None:
@@ -199,7 +189,30 @@ def comparable(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
+def scaled(points: int, top: int, maximum: Decimal) -> str:
+    """La nota de quien tiene unos puntos de `top`, en una tarea que vale `maximum`."""
+    return str((points * maximum / top).quantize(Decimal("0.01"), ROUND_HALF_UP))
+
+
 # CSV
+
+
+def readings(path: Path) -> Iterator[tuple[list[list[str]], dict[str, str]]]:
+    """Da las maneras de leer un CSV, una por separador: sus filas, y cómo está escrito.
+
+    Errores:
+        WorksheetError: no se puede leer.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise WorksheetError(f"No se puede leer la hoja «{path}»: {error.strerror}.") from None
+    encoding = encoding_of(content)
+    text = content.decode(encoding, "replace")
+    newline = "\r\n" if "\r\n" in text else "\n"
+    for delimiter in _DELIMITERS:
+        if rows := read_rows(text, delimiter):
+            yield rows, {"delimiter": delimiter, "newline": newline, "encoding": encoding}
 
 
 def encoding_of(content: bytes) -> str:
