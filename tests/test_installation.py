@@ -94,7 +94,8 @@ def code_of(path):
         ("exercises/*.ipynb", []),
         ("solutions/*.ipynb", []),
         ("book/*.md", ["site"]),
-        ("book/_ext/**/*.py", ["site"]),
+        ("book/_ext/course_site/**/*.py", ["site"]),
+        ("book/_ext/*.py", ["site", "dev"]),  # el PDF y el EPUB, con el Chromium de las pruebas
     ],
 )
 def test_what_is_read_and_solved_runs_with_its_layer(files, layers):

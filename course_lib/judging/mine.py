@@ -10,7 +10,7 @@ from course_lib.judging import display
 from course_lib.judging.check import find_exercise, status_now
 from course_lib.judging.running import run_cases, told_failure
 
-MOST_SECONDS = 5.0
+MOST_SECONDS = 30.0
 """Los segundos de procesador que una respuesta puede gastar en total."""
 
 

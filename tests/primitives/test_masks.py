@@ -1,7 +1,13 @@
 import pytest
 import torch
 
-from course_lib.primitives.attention import causal_mask, padding_mask
+from course_lib.primitives.attention import causal_mask as its_causal_mask
+from course_lib.primitives.attention import padding_mask as its_padding_mask
+from course_lib.primitives.masks import causal_mask, padding_mask
+
+
+def test_they_are_those_of_attention():
+    assert (causal_mask, padding_mask) == (its_causal_mask, its_padding_mask)
 
 
 def test_causal_mask_shows_oneself_and_the_past():

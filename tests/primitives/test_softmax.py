@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from course_lib.primitives.attention import hard_argmax, soft_argmax
+from course_lib.primitives.attention import hard_argmax as its_hard_argmax
+from course_lib.primitives.attention import soft_argmax as its_soft_argmax
+from course_lib.primitives.softmax import hard_argmax, soft_argmax
+
+
+def test_they_are_those_of_attention():
+    assert (hard_argmax, soft_argmax) == (its_hard_argmax, its_soft_argmax)
+
 
 scores_lists = st.lists(st.floats(-30, 30), min_size=1, max_size=8)
 

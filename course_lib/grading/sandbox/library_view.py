@@ -14,6 +14,13 @@ import course_lib
 from course_lib.judging.exercise import Exercise
 from course_lib.notebooks.fingerprint import module_files, reachable_modules
 
+# Otros nombres de un módulo: los que da un cuaderno de antes de que se juntaran.
+_OTHER_NAMES = {
+    "course_lib.primitives.attention": (
+        "course_lib.primitives.masks",
+        "course_lib.primitives.softmax",
+    )
+}
 _HIDDEN = tuple(f"course_lib.{x}" for x in ("judging", "notebooks", "grading", "cli"))
 
 
@@ -50,7 +57,9 @@ def write_view(folder: Path, tools: frozenset[str], answers: tuple[str, ...]) ->
     """Copia en una carpeta los módulos de la vista, sin las respuestas."""
     source = Path(course_lib.__file__).parent
     (folder / "course_lib").mkdir(parents=True)
-    for path in module_files(library_modules(tools)):
+    modules = library_modules(tools)
+    others = [name for module in modules for name in _OTHER_NAMES.get(module, ())]
+    for path in module_files([*modules, *others]):
         relative = path.relative_to(source)
         module = ".".join(("course_lib", *relative.with_suffix("").parts))
         names = [a.rpartition(".")[2] for a in answers if a.rpartition(".")[0] == module]
