@@ -118,6 +118,34 @@ def test_each_rival_is_chosen_by_validation_and_reported_on_test(package, tmp_pa
     assert record["rows"] == [["nuestro", "2.0 ± 2.0"], ["otro", "32.0 ± 2.0"]]
 
 
+def test_a_rival_says_with_whom_it_is_compared(package):
+    tiny, running, record_of = map(package, ("_experiment", "_running", "_record"))
+    runs = {
+        name: [
+            {"test": {"acierto": value}, "validation": {"acierto": 0.5}, "along": along}
+            | {"setting": None, "seed": seed, "date": "2026-01-01", "seconds": 1.0}
+            | {"sizes": [1, 1, 1], "parameters": None, "curve": None}
+            for seed in range(5)
+        ]
+        for name, value, along in (
+            ("a", 0.9, {}),
+            ("b", 0.4, {"acierto": [(5, 0.2), (10, 0.4)]}),
+            ("c", 0.3, {}),
+        )
+    }
+    found = {name: running.Outcome(each, {None: [{"acierto": 0.5}]}) for name, each in runs.items()}
+    nobody = importlib.import_module("tiny_experiment").EXPERIMENT
+    same = tiny.Rival(None)
+    experiment = replace(nobody, rivals={"a": same, "b": same, "c": tiny.Rival(None, against="b")})
+    record = record_of.make_record("tiny", "Uno\n\nDos.", experiment, found, "cpu")
+    means = {name: r["difference"]["acierto"]["mean"] for name, r in record["rivals"].items()}
+    assert means == pytest.approx({"a": 0.0, "b": -0.5, "c": -0.1})
+    assert "−10.0 ± 0.0 con «b»" in record_of.as_markdown(record)
+    assert record["rivals"]["b"]["along"]["acierto"]["steps"] == [5, 10]
+    with pytest.raises(ValueError, match="«c»: se compara con «d», que no compite"):
+        replace(experiment, rivals={"a": same, "c": tiny.Rival(None, against="d")})
+
+
 def test_the_interval_is_student_s(package):
     interval = package("_record").interval
     found = interval([1, 2, 3, 4, 5])

@@ -29,10 +29,12 @@ class Rival:
             (modelo, `History`). Nunca recibe la prueba.
         grid: los ajustes entre los que elige la validación, de menor a mayor; casi siempre, la
             tasa de aprendizaje. El que no tiene nada que ajustar no la da.
+        against: el rival con el que se compara; si falta, el primero.
     """
 
     fit: Callable[[Sequence[Any], Sequence[Any], Any, int], Any]
     grid: tuple[Any, ...] = (None,)
+    against: str | None = None
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Experiment:
     Argumentos:
         splits: `splits(seed)`, los ejemplos de esa semilla. Si cambian con ella, el intervalo
             cuenta también la suerte de los datos.
-        rivals: por nombre; el primero es el nuestro, y con él se comparan los demás.
+        rivals: por nombre; el primero es el nuestro, y con él se comparan los que no dicen otro.
         measure: `measure(modelo, ejemplos)`, un número por cada nombre de `measures`.
         measures: lo que se mide, con su unidad: "%" (de 0 a 1, y se lee en tanto por ciento) o "".
         chosen_by: con qué medida, en validación, elige cada rival su ajuste.
@@ -51,8 +53,9 @@ class Experiment:
         tuning_seeds: con cuántas de ellas se recorre la rejilla entera.
 
     Errores:
-        ValueError: hay menos de cinco semillas o de dos rivales, una rejilla vacía, una unidad
-            desconocida o una medida para elegir que no se mide.
+        ValueError: hay menos de cinco semillas o de dos rivales, una rejilla vacía, un rival que
+            se compara con quien no compite, una unidad desconocida o una medida para elegir que
+            no se mide.
     """
 
     splits: Callable[[int], Splits]
@@ -82,6 +85,8 @@ class Experiment:
         for name, rival in self.rivals.items():
             if not rival.grid or "/" in name:
                 raise ValueError(f"«{name}»: se esperaban un nombre sin «/» y un ajuste o más.")
+            if rival.against not in (None, *self.rivals):
+                raise ValueError(f"«{name}»: se compara con «{rival.against}», que no compite.")
         if self.chosen_by not in self.measures:
             raise ValueError(
                 f"chosen_by: se esperaba una de {list(self.measures)} y llegó «{self.chosen_by}»."

@@ -43,16 +43,19 @@ def make_record(
 ) -> dict[str, Any]:
     """Reúne lo que dio cada semilla.
 
-    `difference` compara con el primero, semilla por semilla: si su intervalo no contiene el cero,
-    la diferencia no es cuestión de suerte.
+    `difference` compara con el primero, o con el que diga `against`, semilla por semilla: si su
+    intervalo no contiene el cero, la diferencia no es cuestión de suerte. `along` es lo que se
+    midió mientras se entrenaba.
     """
     title, *details = description.strip().split("\n\n")
-    ours = next(iter(found.values())).runs
+    first, ours = next((name, outcome.runs) for name, outcome in found.items())
     runs = [run for outcome in found.values() for run in outcome.runs]
-    rivals = {
-        rival: _summary(experiment, experiment.rivals[rival], outcome, ours)
-        for rival, outcome in found.items()
-    }
+    rivals = {}
+    for rival, outcome in found.items():
+        against = experiment.rivals[rival].against or first
+        rivals[rival] = {"against": against} | _summary(
+            experiment, experiment.rivals[rival], outcome, found[against].runs
+        )
     return {
         "name": name,
         "title": title,
@@ -98,6 +101,7 @@ def _summary(experiment: Experiment, rival: Rival, outcome: Outcome, ours: list)
         "test": gather("test"),
         "difference": {measure: against(measure) for measure in experiment.measures},
         "curve": _mean_curve([run["curve"] for run in runs]),
+        "along": {m: _mean_curve([run["along"][m] for run in runs]) for m in runs[0]["along"]},
     }
 
 
@@ -138,14 +142,20 @@ def as_markdown(record: dict[str, Any]) -> str:
     best = record["chosen_by"]
     unit = record["measures"][best]
     sizes = record["sizes"]
-    head = [*record["header"], f"{best}: diferencia con el primero", "ajuste", "parámetros"]
+    first = next(iter(record["rivals"]))
+    # Los registros de antes no lo dicen: en ellos todos se comparan con el primero.
+    against = {name: rival.get("against", first) for name, rival in record["rivals"].items()}
+    whom = "diferencia con el primero" if set(against.values()) == {first} else "diferencia"
+    head = [*record["header"], f"{best}: {whom}", "ajuste", "parámetros"]
     lines = [head, [":--"] + ["--:"] * (len(head) - 1)]
-    for row, (_, rival) in zip(record["rows"], record["rivals"].items(), strict=True):
+    for row, (name, rival) in zip(record["rows"], record["rivals"].items(), strict=True):
         edge = " (borde)" if rival["at_edge"] else ""
         setting = "—" if rival["chosen"] is None else f"{rival['chosen']}{edge}"
-        itself = rival is next(iter(record["rivals"].values()))
-        difference = "—" if itself else written(rival["difference"][best], unit)
-        lines.append([*row, difference, setting, str(rival["parameters"] or "—")])
+        difference = written(rival["difference"][best], unit)
+        if against[name] != first:
+            difference += f" con «{against[name]}»"
+        shown = "—" if against[name] == name else difference
+        lines.append([*row, shown, setting, str(rival["parameters"] or "—")])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     tried = [
         f"- {name}: {'; '.join(_settings(rival, unit))}"

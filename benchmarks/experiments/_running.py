@@ -135,6 +135,7 @@ def run_job(module: str, job: Job, device: str) -> Run:
         "sizes": [len(part) for part in splits],
         "parameters": _parameters(model),
         "curve": _curve(history) if history else None,
+        "along": history.metrics if history else {},
         **measured,
     }
 
