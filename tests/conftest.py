@@ -134,6 +134,8 @@ class ExampleProject:
         "__init__.py",
         "_extras.py",
         "_lazy.py",
+        "course_settings.py",
+        "scales.py",
         "cli",
         "judging",
         "notebooks",

@@ -179,9 +179,11 @@ def test_a_package_on_the_page_offers_all_that_its_modules_define(name):
     assert defined - offered <= {"themed", "drawn"}, "ofrécelo en `__init__.py`"
 
 
-# Por dentro: la orden `course`, quien escribe archivos y lo que su paquete ya ofrece.
+# Por dentro: la orden `course` y lo que lee y escribe, y lo que su paquete ya ofrece.
 INSIDE = {
+    "course_lib.course_settings",
     "course_lib.files",
+    "course_lib.scales",
 } | {f"course_lib.pretrained.{name}" for name in ("bert", "torch_modules", "transformer_xl")}
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -22,6 +23,7 @@ from course_lib.cli import app, doctor
 from course_lib.grading.classroom import class_run, lanes
 from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 
+ROOT = Path(course_lib.__file__).parents[1]
 ENGLISH = (
     "Usage",
     "Options",
@@ -330,6 +332,52 @@ def test_grade_never_guesses_which_topics_count(fake_grader, monkeypatch, tmp_pa
 def test_grade_of_one_topic_says_why_it_counts(fake_grader, tmp_path):
     result = run("grade", deliver(tmp_path / "class", ana="{}"), "--out", tmp_path / "out")
     assert "cuenta attention (es el único tema que se entregó)." in result.stdout
+
+
+def test_the_course_file_says_what_counts_and_in_which_scale(fake_grader, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    deliver(tmp_path / "class", ana="{}", eva='"bert"')
+    text = 'name = "Redes"\ntopics = ["attention", "palm"]\nscale = "0-20"\npassing = 11\n'
+    (tmp_path / "course.toml").write_text(text, encoding="utf-8")
+    done = run("grade", "class", "--out", "out")
+    assert done.exit_code == 0, done.output
+    assert "es el único tema del curso que se entregó). No cuenta: bert." in done.stdout
+    assert "Notas en la escala 0-20. Aprueban 0 de 2, con 11." in done.stdout
+    assert "Nota (0-20),Aprueba" in (tmp_path / "out" / "grades.csv").read_text("utf-8-sig")
+    assert "<title>Redes · " in (tmp_path / "out" / "report.html").read_text("utf-8")
+    asked = run("grade", "class", "--out", "out", "--topic", "bert")
+    assert asked.exit_code == 2
+    assert "«bert» en este curso (`topics`, en course.toml). Los que hay: attention, palm" in (
+        " ".join(asked.stderr.split())
+    )
+    (tmp_path / "otro.toml").write_text("scale = 7", encoding="utf-8")
+    wrong = run("grade", "class", "--out", "out", "--config", "otro.toml")
+    assert wrong.exit_code == 2 and "se esperaba una de estas: 0-10" in wrong.stderr
+    assert "Traceback" not in wrong.output
+
+
+def test_check_of_a_folder_looks_at_the_topics_of_the_course(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "course.toml").write_text('topics = ["attention"]', encoding="utf-8")
+    deliver(tmp_path / "exercises", bert="no es un cuaderno")
+    assert "no hay ningún cuaderno" in run("check", "exercises").stderr
+    deliver(tmp_path / "exercises", attention="no es un cuaderno", mio="tampoco")
+    told = run("check", "exercises").stdout
+    assert "attention" in told and "mio" in told and "bert" not in told
+
+
+def test_the_help_has_the_name_of_the_course(tmp_path):
+    def told(text):
+        (tmp_path / "course.toml").write_text(text, encoding="utf-8")
+        command = [sys.executable, "-m", "course_lib.cli", "--help"]
+        environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, env=environment, check=True
+        )
+        return done.stdout
+
+    assert "Herramientas del curso «Redes»." in told('name = "Redes"')
+    assert "«Atención y Transformers»" in told("name = "), "lo que no vale lo dice quien lo use"
 
 
 def test_grade_for_moodle_writes_what_is_uploaded(fake_grader, tmp_path):

@@ -24,6 +24,7 @@ import yaml
 from PIL import Image
 
 from course_lib import __version__
+from course_lib.course_settings import AS_IT_COMES, settings_in
 from course_lib.files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -218,6 +219,9 @@ def style_sheets(root: Path) -> list[str]:
 
 
 def book_title(root: Path) -> str:
+    name = settings_in(root).name
+    if name != AS_IT_COMES.name:
+        return name
     return yaml.safe_load((root / "_config.yml").read_text("utf-8"))["title"]
 
 
@@ -306,12 +310,12 @@ def package(root: Path, chapters: list[Chapter], files: dict[str, bytes]) -> str
     spine.insert(1, f'<itemref idref="f{order["nav.xhtml"]}"/>')
     now = datetime.datetime.now(datetime.UTC)
     # El mismo libro en otra versión es el mismo libro.
-    book = uuid.uuid5(uuid.NAMESPACE_URL, f"{config['title']} / {config['author']}")
+    book = uuid.uuid5(uuid.NAMESPACE_URL, f"{book_title(root)} / {config['author']}")
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id" xml:lang="es">
 <metadata xmlns:dc="http://purl.org/dc/elements/1.1/">
 <dc:identifier id="id">urn:uuid:{book}</dc:identifier>
-<dc:title>{html.escape(config["title"])}</dc:title>
+<dc:title>{html.escape(book_title(root))}</dc:title>
 <dc:creator>{html.escape(config["author"])}</dc:creator>
 <dc:language>es</dc:language>
 <dc:description>{edition()}</dc:description>

@@ -10,6 +10,7 @@ import typer
 
 from course_lib import __version__
 from course_lib.cli import check, doctor, explain, grade, new, regenerate, release, try_
+from course_lib.cli.project import course_name
 from course_lib.cli.terminal import SpanishCommand, SpanishGroup, apply_spanish_panels
 
 apply_spanish_panels()
@@ -28,7 +29,7 @@ def _tell_version(asked: bool) -> bool:
     return asked
 
 
-@app.callback()
+@app.callback(help=f"Herramientas del curso «{course_name()}».")
 def course(
     version: Annotated[
         bool,
@@ -37,7 +38,7 @@ def course(
         ),
     ] = False,
 ) -> None:
-    """Herramientas del curso «Atención y Transformers»."""
+    """Las órdenes del curso."""
 
 
 app.command(cls=SpanishCommand)(regenerate.regenerate)

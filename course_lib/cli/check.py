@@ -11,7 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from course_lib.cli.project import course_settings
 from course_lib.cli.terminal import print_error
+from course_lib.course_settings import known_topics
 
 _STATES = {
     "correct": ("✅", "correcto", "correctos", "green"),
@@ -59,7 +61,8 @@ def check(
 def _check_folder(folder: Path, timeout: int) -> None:
     from course_lib.grading.remembered import check_folder, notebooks_in
 
-    paths = notebooks_in(folder)
+    course, known = course_settings(), known_topics()
+    paths = [p for p in notebooks_in(folder) if p.stem not in known or course.includes(p.stem)]
     if not paths:
         print_error(f"En {folder} no hay ningún cuaderno (.ipynb).")
         raise typer.Exit(2)

@@ -17,7 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 import course_lib
+from course_lib.cli.project import Config, course_settings, require_topics
 from course_lib.cli.terminal import print_error
+from course_lib.course_settings import CourseSettings
 
 SOME_NOT_GRADED = 3
 """Con qué se termina si se publicó todo y hay entregas sin nota: no es que algo fallara."""
@@ -119,6 +121,7 @@ def grade(
     cluster: Cluster = None,
     site: Site = None,
     compare: Compare = None,
+    config: Config = None,
     dry_run: DryRun = False,
     unsafe_no_sandbox: Unsafe = False,
 ) -> None:
@@ -129,20 +132,21 @@ def grade(
     if out is None and not dry_run:
         raise typer.BadParameter("Falta --out.")
     told = {"--workers": workers, "--worksheet": worksheet, "--column": column}
-    told |= {"--cluster": cluster, "--site": site, "--compare": compare}
+    told |= {"--cluster": cluster, "--site": site, "--compare": compare, "--config": config}
     command = ["course", "grade", submissions, "--out", out]
     command += [x for name, value in told.items() if value is not None for x in (name, value)]
     command += ["--unsafe-no-sandbox"] if unsafe_no_sandbox else []
+    course = course_settings(config)
     with _told_errors(command):
-        _require_usable(topics, site)
+        _require_usable(topics, site, course)
         if column is not None and worksheet is None:
             raise typer.BadParameter("--column dice cuál es la tarea en el archivo de --worksheet.")
         sheet = read_sheet(worksheet, column) if worksheet is not None else None
         if dry_run:
-            _print_foreseen(submissions, topics, sheet)
+            _print_foreseen(submissions, topics, sheet, course)
             return
         _require_isolated(needed=not (unsafe_no_sandbox or cluster))
-        printed = {"worksheet": sheet, "site": site}
+        printed = {"worksheet": sheet, "site": site, "course": course}
         options = {"workers": workers, "cluster": cluster, "sandboxed": not unsafe_no_sandbox}
         options["compare"] = compare
         results = _grade_and_publish(submissions, out, topics, printed, **options)
@@ -214,14 +218,12 @@ def _which_topics(error: object, command: list) -> str:
     )
 
 
-def _require_usable(topics: list[str], site: str | None) -> None:
+def _require_usable(topics: list[str], site: str | None, course: CourseSettings) -> None:
     """Comprueba, antes de escribir nada, lo que se puede comprobar sin las entregas."""
     from course_lib.grading.submission import exercises_folder
 
     known = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
-    for topic in topics:
-        if topic not in known:
-            raise typer.BadParameter(f"No hay un tema «{topic}». Los que hay: {', '.join(known)}.")
+    require_topics(topics, known, course)
     if site is not None and not site.startswith(("https://", "http://")):
         raise typer.BadParameter(f"--site debe ser una dirección (https://…), y llegó «{site}».")
 
@@ -290,7 +292,8 @@ def _publish(
     from course_lib.grading.classroom.rubric import with_rubric, write_rubric
 
     to_value = write_rubric(graded, points, by_hand)
-    results = ClassResults(with_rubric(graded, points), topics)
+    course = printed.pop("course")
+    results = ClassResults(with_rubric(graded, points), topics, course)
     if before is not None:
         old = ClassResults(with_rubric(before, points), results.counted)
         printed["changes"] = ClassComparison(old, results)
@@ -341,8 +344,9 @@ def _print_summary(results: object, published: object) -> None:
         told = [f"{mark} {who}: {one.result.message}"] if mark else []
         for text in (*told, *(f"⚠️ {who}: {note}" for note in one.result.notes)):
             console.print(clean(text, 500), markup=False, highlight=False, soft_wrap=True)
-    if published.topics:
-        console.print(published.topics, markup=False, highlight=False, soft_wrap=True)
+    for text in (published.topics, published.scale):
+        if text:
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
     if published.missing:
         names = ", ".join(clean(name, 60) for name in published.missing)
         text = f"Sin lugar en la hoja o en el ZIP de {published.platform}: {names}"
@@ -351,14 +355,16 @@ def _print_summary(results: object, published: object) -> None:
         console.print(f"{name}: {path}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _print_foreseen(submissions: Path, topics: list[str], sheet: object) -> None:
+def _print_foreseen(
+    submissions: Path, topics: list[str], sheet: object, course: CourseSettings
+) -> None:
     """Dice qué se calificaría, sin ejecutar nada de nadie."""
     from course_lib.grading.classroom.collection import collect
     from course_lib.grading.classroom.preview import foresee
     from course_lib.grading.sandbox.wire import clean
 
     console = Console()
-    found = foresee(_with_their_names(collect(submissions), sheet), topics)
+    found = foresee(_with_their_names(collect(submissions), sheet), topics, course)
     table = Table("Estudiante", "Archivo", "Tema", "Qué se haría", title="Sin calificar nada")
     delivered: dict[str, set[str]] = {}
     for one in found:
@@ -367,7 +373,7 @@ def _print_foreseen(submissions: Path, topics: list[str], sheet: object) -> None
         told = (one.entry.student, source, one.topic or "–")
         done = f"{done}; {one.note}" if one.note else done
         table.add_row(*(Text(clean(text, 80)) for text in told), Text(clean(done, 300)))
-        if not one.refusal:
+        if not one.refusal and course.includes(one.topic):
             delivered.setdefault(one.topic, set()).add(one.entry.owner)
     console.print(table)
     for text in _foreseen_in_words(found, delivered, topics, sheet):

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from course_lib.cli.project import project_root
+from course_lib.cli.project import Config, course_settings, project_root, require_topics
 from course_lib.cli.terminal import print_error
 
 OUT = typer.Option("--out", metavar="CARPETA", help="La carpeta nueva.")
-TOPICS = typer.Argument(metavar="TEMA", help="Temas que lleva; si faltan, todos.")
+TOPICS = typer.Argument(metavar="TEMA", help="Temas que lleva; si faltan, todos los del curso.")
 OFFLINE = typer.Option(
     "--offline",
     help="Lleva también lo que se instala, para un aula sin red con equipos como este: el mismo "
@@ -30,6 +30,7 @@ def release(
     topics: Annotated[list[str] | None, TOPICS] = None,
     offline: Annotated[bool, OFFLINE] = False,
     book: Annotated[Path | None, BOOK] = None,
+    config: Config = None,
 ) -> None:
     """Reúne cuadernos, biblioteca y versiones en una carpeta, sin soluciones.
 
@@ -39,17 +40,13 @@ def release(
     from course_lib.notebooks.release import ReleaseError
     from course_lib.notebooks.release import release as write_release
 
-    root = project_root()
+    root, course = project_root(), course_settings(config)
     known = topics_in(root)
-    for topic in topics or []:
-        if topic not in known:
-            raise typer.BadParameter(
-                f"No hay un tema «{topic}». Los que hay: {', '.join(known) or 'ninguno'}."
-            )
-    selected = list(dict.fromkeys(topics or known))
+    require_topics(topics or [], known, course)
+    selected = list(dict.fromkeys(topics or course.topics or known))
     try:
         with Console(stderr=True).status("Preparando la carpeta…"):
-            write_release(selected, root, out, offline=offline, book=book)
+            write_release(selected, root, out, offline=offline, book=book, name=course.name)
     except ReleaseError as error:
         print_error(str(error))
         raise typer.Exit(1) from None

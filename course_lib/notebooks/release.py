@@ -18,6 +18,7 @@ from pathlib import Path
 
 from course_lib import __version__
 from course_lib._extras import extra
+from course_lib.course_settings import AS_IT_COMES
 
 with extra("author"):
     import nbformat
@@ -37,7 +38,7 @@ _GITHUB = re.compile(r"https://github\.com/([^/]+)/([^/]+?)(?:\.git)?/?")
 _CHAPTER = re.compile(r"\[([^\]]+)\]\(\.\./book/(\w+)\.md(#[\w-]+)?\)")
 
 _README = """\
-# Atención y Transformers
+# {2}
 
 Con Python 3.11 o posterior, en esta carpeta:
 
@@ -141,7 +142,9 @@ def with_links(content: str, address: Callable[[str], str]) -> str:
     return nbformat.writes(notebook) + "\n"
 
 
-def write_folder(folder: Path, notebooks: Mapping[str, str], root: Path, wheel: Path) -> None:
+def write_folder(
+    folder: Path, notebooks: Mapping[str, str], root: Path, wheel: Path, *, name: str
+) -> None:
     """Escribe la carpeta con que se empieza.
 
     Argumentos:
@@ -149,23 +152,24 @@ def write_folder(folder: Path, notebooks: Mapping[str, str], root: Path, wheel: 
         notebooks: cada cuaderno, por su nombre.
         root: la carpeta del proyecto.
         wheel: la biblioteca.
+        name: cómo se llama el curso.
     """
     (folder / "exercises").mkdir(parents=True)
-    for name, content in notebooks.items():
-        (folder / "exercises" / f"{name}.ipynb").write_text(content, encoding="utf-8")
+    for topic, content in notebooks.items():
+        (folder / "exercises" / f"{topic}.ipynb").write_text(content, encoding="utf-8")
     shutil.copy(root / "start.py", folder)
     if wheel.parent != folder:
         shutil.copy(wheel, folder)
     pinned = (root / "requirements-student.txt").read_text(encoding="utf-8")
     listed = re.sub(r"^-e \.$", f"./{wheel.name}", pinned, flags=re.MULTILINE)
     (folder / "requirements.txt").write_text(listed, encoding="utf-8")
-    _write_readme(folder)
+    _write_readme(folder, name)
 
 
-def _write_readme(folder: Path) -> None:
+def _write_readme(folder: Path, name: str) -> None:
     how = " con lo que hay en `wheelhouse/`, sin red" if (folder / WHEELHOUSE).is_dir() else ""
     book = f", y `{BOOK}/index.html`, el libro" if (folder / BOOK).is_dir() else ""
-    (folder / "LEEME.md").write_text(_README.format(how, book), encoding="utf-8")
+    (folder / "LEEME.md").write_text(_README.format(how, book, name), encoding="utf-8")
 
 
 def release(
@@ -175,6 +179,7 @@ def release(
     *,
     offline: bool = False,
     book: Path | None = None,
+    name: str = AS_IT_COMES.name,
 ) -> None:
     """Escribe la carpeta de un aula, de una vez: o está entera, o no está.
 
@@ -184,6 +189,7 @@ def release(
         out: la carpeta; si existe, está vacía.
         offline: lleva también todo lo que se instala, para equipos como este.
         book: el sitio construido, sin soluciones, que va en `libro/`.
+        name: cómo se llama el curso.
 
     Errores:
         ReleaseError: ya hay algo en `out`, el sitio lleva soluciones, o no se pudo descargar.
@@ -208,13 +214,13 @@ def release(
 
         texts = {t: (root / "exercises" / f"{t}.ipynb").read_text("utf-8") for t in topics}
         notebooks = {topic: with_links(text, address) for topic, text in texts.items()}
-        write_folder(folder, notebooks, root, wheel)
+        write_folder(folder, notebooks, root, wheel, name=name)
         if book is not None:
             shutil.copytree(book, folder / BOOK)
         if offline:
             pip = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", WHEELHOUSE]
             _run([*pip, "-r", "requirements.txt"], folder)
-        _write_readme(folder)
+        _write_readme(folder, name)
         if out.exists():
             out.rmdir()
         folder.rename(out)

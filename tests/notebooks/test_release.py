@@ -36,6 +36,7 @@ def test_it_has_what_is_needed_and_no_solution(kit):
     assert [p.name for p in kit.parent.iterdir()] == ["curso"], "no queda nada a medias"
     pinned = (kit / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert pinned[-1] == f"./{release.WHEEL}" and "-e ." not in pinned
+    assert (kit / "LEEME.md").read_text("utf-8").startswith("# Atención y Transformers\n")
     inside = zipfile.ZipFile(kit / release.WHEEL).namelist()
     assert "course_lib/judging/exercises/attention.json" in inside
     assert {name.split("/")[0] for name in inside} == {

@@ -58,7 +58,10 @@ def _parents(node: nodes.Node):
 
 def course(app: Sphinx, context: dict) -> dict:
     """El curso, como lo describe schema.org."""
-    provider = {"@type": "Organization", "name": app.config.author}
+    provider = {
+        "@type": "Organization",
+        "name": app.config.course_settings.institution or app.config.author,
+    }
     found = {
         "@context": "https://schema.org",
         "@type": "Course",

@@ -164,7 +164,8 @@ def publish_course(app: Sphinx, exception: Exception | None) -> None:
     pages = [name for name in app.config.external_site_map if name.startswith("exercises/")]
     notebooks = {Path(name).name: for_download(app, name, prepares=False) for name in pages}
     with TemporaryDirectory() as temporary:
-        release.write_folder(Path(temporary, COURSE), notebooks, root, wheel)
+        home, name = Path(temporary, COURSE), app.config.project
+        release.write_folder(home, notebooks, root, wheel, name=name)
         shutil.make_archive(str(folder / COURSE), "zip", temporary, COURSE)
 
 

@@ -15,6 +15,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from .pictures import placed
 from .questions import Markup
 from .styles import SHEET
 
@@ -108,12 +109,10 @@ def write_manifest(app: Sphinx, folder: Path) -> None:
 def icon(logo: str, side: int) -> bytes:
     """El logotipo en un cuadrado, con el aire que pide un teléfono para recortarlo."""
     inner, edge = side * 0.6, side * 0.2
-    start = logo.index("<svg") + len("<svg")
-    _, _, rest = logo[start:].partition(">")
     markup = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}">'
-        f'<rect width="100%" height="100%" fill="{PAPER}"/><svg x="{edge}" y="{edge}" '
-        f'width="{inner}" height="{inner}" viewBox="0 0 64 64">{rest}</svg>'
+        f'<rect width="100%" height="100%" fill="{PAPER}"/>{placed(logo, edge, edge, inner, inner)}'
+        "</svg>"
     )
     return bytes(resvg_py.svg_to_bytes(svg_string=markup, skip_system_fonts=True))
 

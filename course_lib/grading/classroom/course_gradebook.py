@@ -90,7 +90,11 @@ class CourseGradebook:
             for column in self.names
         ).strip()
 
-    def set_grade(self, row: int, points: int, top: int) -> None:
+    def worth(self, row: int) -> Decimal | None:
+        """Da lo que vale la tarea; None si el libro no lo dice."""
+        return self.maximum
+
+    def set_grade(self, row: int, points: int | Decimal, top: int | Decimal) -> None:
         """Escribe la nota de una fila, proporcional a lo que vale la tarea."""
         whole = Decimal(top) if self.maximum is None else self.maximum
         cells = self.rows[row]
@@ -127,7 +131,10 @@ class GradesSheet(Protocol):
     def rows_of(self, entry: Entry) -> list[int]:
         """Da las filas de quien entregó."""
 
-    def set_grade(self, row: int, points: int, top: int) -> None:
+    def worth(self, row: int) -> Decimal | None:
+        """Da lo que vale la tarea en una fila; None si no se dice."""
+
+    def set_grade(self, row: int, points: int | Decimal, top: int | Decimal) -> None:
         """Escribe la nota de una fila."""
 
     def set_comment(self, row: int, content: str) -> None:

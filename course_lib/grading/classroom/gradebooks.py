@@ -11,6 +11,7 @@ import io
 import zipfile
 from collections import Counter
 from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
 
 from course_lib.files import write_atomically
@@ -21,6 +22,7 @@ from course_lib.grading.classroom.results import ClassResults, Graded, Student
 from course_lib.grading.classroom.untrusted_text import clean_name, html_cell, plain_cell
 from course_lib.grading.classroom.worksheet import Worksheet, blank_worksheet, write_rows
 from course_lib.grading.sandbox.grader import ExerciseResult
+from course_lib.scales import Scale
 
 FEEDBACK_FILE = "retroalimentacion.html"
 _UNTOLD = {"pending": "pendiente", "missing": "falta"}
@@ -44,6 +46,7 @@ def write_grades(results: ClassResults, path: Path) -> None:
     worth = dict(sorted({**results.counted, **results.worth}.items()))
     exercises = {e.name: e.max_points for topic in results.topics for e in topic.exercises}
     header = ["Estudiante", "Participante", "Archivos", "Total", "Máximo", "Porcentaje"]
+    header += _grade_header(results)
     header += [
         f"{t} ({n})" if t in results.counted else f"{t} ({n}, no cuenta)" for t, n in worth.items()
     ]
@@ -51,6 +54,7 @@ def write_grades(results: ClassResults, path: Path) -> None:
     rows = [
         [
             *_summary(student, known=bool(student.best and results.counted)),
+            *_grade_cells(student, _grade_header(results)),
             *_points(student, worth, exercises),
             _remarks(student),
         ]
@@ -65,6 +69,21 @@ def _summary(student: Student, *, known: bool) -> list[str]:
     total = [student.points, student.max_points, student.percent] if known else [""] * 3
     name, number = plain_cell(student.entry.student), student.entry.participant or ""
     return [name, number, str(len(student.works)), *map(str, total)]
+
+
+def _grade_header(results: ClassResults) -> list[str]:
+    """Las columnas de la nota: ninguna si el curso solo da puntos."""
+    scale = results.course.scale
+    if scale is None:
+        return []
+    return [f"Nota ({scale.name})"] + (["Aprueba"] if scale.passing is not None else [])
+
+
+def _grade_cells(student: Student, header: list[str]) -> list[str]:
+    if student.grade is None:
+        return [""] * len(header)
+    cells = [plain_cell(student.grade.text), "sí" if student.grade.passed else "no"]
+    return cells[: len(header)]
 
 
 def _points(student: Student, topics: Iterable[str], exercises: Iterable[str]) -> list[str]:
@@ -104,9 +123,10 @@ def write_worksheet(
     Con el libro de Canvas o de Blackboard como plantilla, escribe ese. Con la hoja descargada de
     Moodle se conservan sus columnas, su orden, su idioma y quienes no entregaron; solo cambian la
     calificación, proporcional a la máxima de la hoja, y los comentarios, detrás de los que ya
-    hubiera. A quien no se le pudo calificar nada no se le pone nota: solo el comentario que dice
-    por qué. Sin plantilla, las entregas por equipos no se distinguen, porque el número del equipo
-    parece el de una persona: úsala.
+    hubiera. Si el curso tiene una escala de números y la tarea vale lo que su nota más alta, la
+    calificación es la nota. A quien no se le pudo calificar nada no se le pone nota: solo el
+    comentario que dice por qué. Sin plantilla, las entregas por equipos no se distinguen, porque
+    el número del equipo parece el de una persona: úsala.
 
     Argumentos:
         results: lo que obtuvo la clase.
@@ -117,20 +137,31 @@ def write_worksheet(
     Devuelve:
         list[str]: los estudiantes que no están en la hoja, o comparten un renglón.
     """
-    students = results.students
-    sheet = template or blank_worksheet([s.entry for s in students], results.max_points)
+    students, scale = results.students, results.course.scale
+    top = results.max_points if scale is None or scale.highest is None else scale.highest
+    sheet = template or blank_worksheet([s.entry for s in students], top)
     places = _places([sheet.rows_of(student.entry) for student in students])
     missing = []
     for student, rows in zip(students, places, strict=True):
         for row in rows:
             if student.best and results.counted:
-                sheet.set_grade(row, student.points, student.max_points)
+                sheet.set_grade(row, *_grade_out_of(student, scale, sheet.worth(row)))
             sheet.set_comment(row, _comment(student))
         if not rows:
             missing.append(student.entry.student)
     if template is not None or len(missing) < len(students):
         write_atomically(path, sheet.content())
     return missing
+
+
+def _grade_out_of(
+    student: Student, scale: Scale | None, worth: Decimal | None
+) -> tuple[int | Decimal, int | Decimal]:
+    """Lo que obtuvo y de cuánto: en la escala, si la tarea vale lo que ella; si no, en puntos."""
+    numbers = student.grade is not None and student.grade.value is not None
+    if not numbers or worth not in (None, scale.highest):
+        return student.points, student.max_points
+    return student.grade.value, scale.highest
 
 
 def _places(found: list[list]) -> list[list]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from course_lib.course_settings import AS_IT_COMES, CourseSettings
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.provenance import COURSE_NOTEBOOKS, course_notebook
 from course_lib.grading.submission import (
@@ -35,19 +36,22 @@ class Foreseen:
     note: str = ""
 
 
-def foresee(entries: Iterable[Entry], topics: list[str]) -> list[Foreseen]:
+def foresee(
+    entries: Iterable[Entry], topics: list[str], course: CourseSettings = AS_IT_COMES
+) -> list[Foreseen]:
     """Dice qué pasaría con cada entrega, en su orden.
 
     Argumentos:
         entries: las entregas.
         topics: los temas que se piden; con uno solo, lo que no dice de cuál es, es de él.
+        course: el curso, que puede no tener todos los temas.
     """
     seen = [_foresee_one(entry, topics[0] if len(topics) == 1 else None) for entry in entries]
     own = Counter((one.entry.owner, one.topic) for one in seen if not one.refusal)
     return [
         one
         if one.refusal
-        else replace(one, note=_note(one, own[one.entry.owner, one.topic], topics))
+        else replace(one, note=_note(one, own[one.entry.owner, one.topic], topics, course))
         for one in seen
     ]
 
@@ -66,7 +70,7 @@ def _foresee_one(entry: Entry, topic: str | None) -> Foreseen:
     return Foreseen(entry, found, COURSE_NOTEBOOKS.get(kind, ""))
 
 
-def _note(one: Foreseen, together: int, topics: list[str]) -> str:
-    if topics and one.topic not in topics:
+def _note(one: Foreseen, together: int, topics: list[str], course: CourseSettings) -> str:
+    if one.topic not in (topics or [one.topic]) or not course.includes(one.topic):
         return "no cuenta para la nota"
     return f"de sus {together} cuadernos del tema cuenta el mejor" if together > 1 else ""

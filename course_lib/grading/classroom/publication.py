@@ -48,12 +48,14 @@ class Published:
     Argumentos:
         files: por su nombre, cada archivo o carpeta.
         topics: qué temas cuentan para la nota, y por qué.
+        scale: cuántos aprueban, y si lo que se sube va en la escala del curso o en puntos.
         missing: los estudiantes que no tienen lugar en lo que se sube a la plataforma.
         platform: su nombre; vacío si no se sube a ninguna.
     """
 
     files: dict[str, Path]
     topics: str = ""
+    scale: str = ""
     missing: tuple[str, ...] = ()
     platform: str = ""
 
@@ -82,8 +84,9 @@ def publish(
     """
     require_clear_topics(results)
     when = when or datetime.now().astimezone()
-    pages = {s.page: feedback_page(s, site=site, when=when) for s in results.students}
-    shown = {s.evidence_page: evidence_page(s, when=when) for s in results.students if s.topics}
+    told = {"when": when, "course": results.course}
+    pages = {s.page: feedback_page(s, site=site, **told) for s in results.students}
+    shown = {s.evidence_page: evidence_page(s, **told) for s in results.students if s.topics}
     _write_pages(folder, pages | shown)
     files = {"Informe de la clase": folder / "report.html", "Notas": folder / "grades.csv"}
     report = class_report(results, when=when, changes=changes).encode()
@@ -96,7 +99,7 @@ def publish(
     came = {one.entry.platform for one in results.works} - {""}
     platform = worksheet.platform if worksheet is not None else next(iter(sorted(came)), "")
     if not platform:
-        return Published(files, _why_counted(results))
+        return Published(files, _why_counted(results), _scale_told(results))
     name = platform.capitalize()
     sheet, bundle = folder / f"{platform}_worksheet.csv", folder / f"{platform}_feedback.zip"
     missing: list[str] = []
@@ -108,7 +111,8 @@ def publish(
         missing += write_feedback_zip(theirs, bundle, worksheet)
         files[f"Retroalimentación para {name}"] = bundle
     written = {name: path for name, path in files.items() if path.exists()}
-    return Published(written, _why_counted(results), tuple(dict.fromkeys(missing)), name)
+    told = (_why_counted(results), _scale_told(results, worksheet))
+    return Published(written, *told, tuple(dict.fromkeys(missing)), name)
 
 
 def _write_pages(folder: Path, pages: dict[str, str]) -> None:
@@ -136,18 +140,38 @@ def require_clear_topics(results: ClassResults) -> None:
     Errores:
         TopicsError: hay varios, y no se dice cuáles.
     """
-    if not results.asked and len(results.delivered) > 1:
-        raise TopicsError(results.delivered)
+    delivered = {t: n for t, n in results.delivered.items() if results.course.includes(t)}
+    if not results.asked and len(delivered) > 1:
+        raise TopicsError(delivered)
 
 
 def _why_counted(results: ClassResults) -> str:
     """Dice en una línea qué temas cuentan, por qué, y cuáles no."""
     if not results.counted:
         return ""
-    why = "lo que pediste con --topic" if results.asked else "es el único tema que se entregó"
     extra = [topic for topic in results.delivered if topic not in results.counted]
+    only = f"es el único tema{' del curso' if extra else ''} que se entregó"
+    why = "lo que pediste con --topic" if results.asked else only
     tail = f" No {_count(extra)}: {', '.join(extra)}." if extra else ""
     return f"Para la nota {_count(results.counted)} {', '.join(results.counted)} ({why}).{tail}"
+
+
+def _scale_told(results: ClassResults, sheet: GradesSheet | None = None) -> str:
+    """Dice cuántos aprueban y, si la tarea no vale lo que la escala, que se suben puntos."""
+    scale = results.course.scale
+    if scale is None:
+        return ""
+    told = f"Notas en la escala {scale.name}."
+    if results.passed is not None:
+        told += f" Aprueban {results.passed} de {len(results.grades)}, con {scale.passing}."
+    rows = [row for s in results.students if sheet for row in sheet.rows_of(s.entry)]
+    worth = {sheet.worth(row) for row in rows} - {None, scale.highest}
+    if worth:
+        told += (
+            f" En {sheet.platform.capitalize()} la tarea vale {max(worth):f}, que no es la nota "
+            f"más alta: ahí van los puntos, en proporción."
+        )
+    return told
 
 
 def _count(topics: Collection[str]) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from course_lib._extras import extra
+from course_lib.course_settings import AS_IT_COMES, CourseSettings
 from course_lib.grading.classroom.comparison import ClassComparison
 from course_lib.grading.classroom.identical import same_code
 from course_lib.grading.classroom.results import (
@@ -50,8 +51,6 @@ with extra("teacher"):
     import jinja2
     from markupsafe import Markup
 
-COURSE = "Atención y Transformers"
-
 _TEMPLATES = Path(__file__).with_name("templates")
 _MONTHS = "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"
 _PROPERTIES = {
@@ -68,7 +67,11 @@ _ROLES = dict(zip(STATES, ("value", "input", "key", "output", "weights", "hidden
 
 
 def feedback_page(
-    student: Student, *, site: str | None = None, when: datetime | None = None
+    student: Student,
+    *,
+    site: str | None = None,
+    when: datetime | None = None,
+    course: CourseSettings = AS_IT_COMES,
 ) -> str:
     """Escribe la página de un estudiante, con todo lo que entregó.
 
@@ -76,6 +79,7 @@ def feedback_page(
         student: lo que obtuvo.
         site: dirección del sitio del curso (`https://…`), para enlazar los capítulos.
         when: cuándo se calificó.
+        course: cómo se llama el curso, y a quién se le pregunta.
 
     Devuelve:
         str: una página HTML completa.
@@ -85,7 +89,8 @@ def feedback_page(
     """
     if site is not None and not site.startswith(("https://", "http://")):
         raise ValueError(f"`site` debe ser una dirección (https://…), y llegó {site!r}.")
-    return _render("feedback.html", student=student, site=site and site.rstrip("/"), when=when)
+    site = site and site.rstrip("/")
+    return _render("feedback.html", course, student=student, site=site, when=when)
 
 
 def class_report(
@@ -103,6 +108,7 @@ def class_report(
     """
     return _render(
         "class_report.html",
+        results.course,
         group=results,
         when=when,
         changes=changes,
@@ -112,7 +118,9 @@ def class_report(
     )
 
 
-def evidence_page(student: Student, *, when: datetime | None = None) -> str:
+def evidence_page(
+    student: Student, *, when: datetime | None = None, course: CourseSettings = AS_IT_COMES
+) -> str:
     """Escribe, para quien da el curso, el código de un estudiante y los casos en que falla.
 
     Muestra lo que se esperaba: no es para el estudiante.
@@ -120,11 +128,12 @@ def evidence_page(student: Student, *, when: datetime | None = None) -> str:
     Argumentos:
         student: lo que obtuvo.
         when: cuándo se calificó.
+        course: cómo se llama el curso.
 
     Devuelve:
         str: una página HTML completa.
     """
-    return _render("evidence.html", student=student, when=when)
+    return _render("evidence.html", course, student=student, when=when)
 
 
 # Gráficas
@@ -172,9 +181,16 @@ def _shares_plot(topic: ClassTopic) -> Markup:
 # De una plantilla a una página
 
 
-def _render(template: str, **values: object) -> str:
+def _render(template: str, course: CourseSettings, **values: object) -> str:
     """Escribe una página; si falta algo que la plantilla nombra, es un error."""
-    return _environment().get_template(template).render(**values)
+    logo = _embedded(course.logo) if course.logo else ""
+    return _environment().get_template(template).render(course=course, logo=logo, **values)
+
+
+@functools.cache
+def _embedded(logo: Path) -> str:
+    """El logotipo dentro de la página; como imagen, nada de lo que tenga se ejecuta."""
+    return "data:image/svg+xml;base64," + base64.b64encode(logo.read_bytes()).decode()
 
 
 @functools.cache
@@ -203,7 +219,6 @@ def _environment() -> jinja2.Environment:
         "visible": visible,
     }
     environment.globals |= {
-        "COURSE": COURSE,
         "icons": {state: Markup(display.icon(state, styled=False)) for state in STATES},
         "STATES": STATES,
         "percent": percent,

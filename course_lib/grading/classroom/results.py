@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from course_lib.course_settings import AS_IT_COMES, CourseSettings
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.untrusted_text import visible
 from course_lib.grading.sandbox.evidence import Evidence
@@ -24,6 +25,7 @@ from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 from course_lib.grading.submission import exercises_folder
 from course_lib.judging.check import topic_exercises
 from course_lib.notebooks.fingerprint import is_check, parse_cell
+from course_lib.scales import Scale, ShownGrade
 
 STATES = {
     "correct": "correcto",
@@ -57,25 +59,33 @@ class Graded:
 class ClassResults:
     """Lo que obtuvo una clase entera.
 
-    Cuentan en la nota los temas que se piden, aunque no los entregara nadie, o todos los que se
-    entregaron. Cuáles cuentan no se adivina por cuántos entregaron cada uno: con un cuaderno fácil
-    de más, unos pocos cambiarían la nota de los demás (`publication.require_clear_topics`).
+    Cuentan en la nota los temas que se piden, aunque no los entregara nadie, o todos los del curso
+    que se entregaron. Cuáles cuentan no se adivina por cuántos entregaron cada uno: con un cuaderno
+    fácil de más, unos pocos cambiarían la nota de los demás (`publication.require_clear_topics`).
 
     Argumentos:
         works: todas las entregas, ya calificadas; puede no haber ninguna.
         topics: los temas de la tarea.
+        course: cómo se llama el curso, y en qué escala se ve la nota.
     """
 
-    def __init__(self, works: Iterable[Graded], topics: Iterable[str] = ()) -> None:
-        self.works = list(works)
+    def __init__(
+        self,
+        works: Iterable[Graded],
+        topics: Iterable[str] = (),
+        course: CourseSettings = AS_IT_COMES,
+    ) -> None:
+        self.works, self.course = list(works), course
         self.asked = sorted(set(topics))
         done = [one.result for one in self.works if one.result.status == "graded"]
         self.worth = _worth(done)
-        self.counted = _asked_worth(self.asked, self.worth) or self.worth
-        self.students = _students(self.works, self.counted)
+        own = {topic: worth for topic, worth in self.worth.items() if course.includes(topic)}
+        self.counted = _asked_worth(self.asked, self.worth) or own
+        self.students = _students(self.works, self.counted, course.scale)
         self.topics = [ClassTopic(name, self.students, done) for name in self.worth]
         self.max_points = sum(self.counted.values())
         self.percents = [student.percent for student in self.students if student.best]
+        self.grades = [student.grade for student in self.students if student.grade is not None]
         self.graded = len(done)
         self.refused = [(s, one) for s in self.students for one in s.refused]
         self.set_aside = [(s, s.set_aside) for s in self.students if s.set_aside]
@@ -114,6 +124,12 @@ class ClassResults:
     def perfect(self) -> int:
         return self.percents.count(100)
 
+    @property
+    def passed(self) -> int | None:
+        """Cuántos aprueban; None si el curso no dice con cuánto."""
+        known = [grade.passed for grade in self.grades if grade.passed is not None]
+        return sum(known) if known else None
+
 
 def _worth(results: Iterable[SubmissionResult]) -> dict[str, int]:
     """Da los temas calificados, en orden, y lo que vale cada uno."""
@@ -132,14 +148,16 @@ def _asked_worth(topics: list[str], worth: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-def _students(works: list[Graded], counted: Mapping[str, int]) -> list[Student]:
+def _students(
+    works: list[Graded], counted: Mapping[str, int], scale: Scale | None
+) -> list[Student]:
     """Reúne las entregas por estudiante, en orden alfabético."""
     groups: dict[str, list[Graded]] = {}
     for one in works:
         groups.setdefault(one.entry.owner, []).append(one)
     names = Counter(_shown_name(own[0].entry) for own in groups.values())
     students = [
-        Student(own, counted, namesake=names[_shown_name(own[0].entry)] > 1)
+        Student(own, counted, scale, namesake=names[_shown_name(own[0].entry)] > 1)
         for own in groups.values()
     ]
     return sorted(students, key=lambda student: (alphabetical(student.name), student.mark))
@@ -171,11 +189,17 @@ class Student:
     Argumentos:
         works: sus entregas, al menos una.
         counted: los temas que cuentan en la nota de la clase y lo que vale cada uno.
+        scale: en qué escala se ve su nota; None si solo se ven puntos.
         namesake: si alguien más se llama igual.
     """
 
     def __init__(
-        self, works: Sequence[Graded], counted: Mapping[str, int], *, namesake: bool = False
+        self,
+        works: Sequence[Graded],
+        counted: Mapping[str, int],
+        scale: Scale | None = None,
+        *,
+        namesake: bool = False,
     ) -> None:
         self.works, self.entry = list(works), works[0].entry
         self.name = _shown_name(self.entry)
@@ -195,11 +219,17 @@ class Student:
         self.points = sum(topic.result.points for topic in self.topics if topic.counts)
         self.max_points = sum(counted.values())
         self.percent = percent(self.points, self.max_points)
+        self.grade = self._grade(scale)
         self.correct = sum(topic.correct for topic in self.topics)
         self.to_fix = sum(len(topic.to_fix) for topic in self.topics)
         self.to_answer = sum(len(topic.to_answer) for topic in self.topics)
         missing = [name for name in counted if name not in self.best]
         self.undelivered = [(topic_outline(name).title, counted[name]) for name in missing]
+
+    def _grade(self, scale: Scale | None) -> ShownGrade | None:
+        """Su nota; nadie la tiene si no hay escala, ni quien no tiene nada calificado."""
+        known = scale is not None and self.best and self.max_points
+        return scale.grade(self.points, self.max_points) if known else None
 
     def evidence(self, exercise: str) -> Evidence:
         """Su código y el caso en que falla, para quien califica."""

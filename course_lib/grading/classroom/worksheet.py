@@ -85,11 +85,15 @@ class Worksheet:
         column = self.columns.get(role, -1)
         return self.rows[row][column] if 0 <= column < len(self.rows[row]) else ""
 
-    def set_grade(self, row: int, points: int, top: int) -> None:
-        """Escribe la nota de una fila, proporcional a la máxima de la hoja."""
+    def worth(self, row: int) -> Decimal | None:
+        """Da lo que vale la tarea en una fila; None si la hoja no lo dice."""
         text = self.cell(row, "maximum").strip()
-        maximum = _decimal(text) if text else Decimal(top)
-        shown = scaled(points, top, maximum)
+        return _decimal(text) if text else None
+
+    def set_grade(self, row: int, points: int | Decimal, top: int | Decimal) -> None:
+        """Escribe la nota de una fila, proporcional a la máxima de la hoja."""
+        text, maximum = self.cell(row, "maximum"), self.worth(row)
+        shown = scaled(points, top, Decimal(top) if maximum is None else maximum)
         self._set(row, "grade", shown.replace(".", ",") if "," in text else shown)
 
     def set_comment(self, row: int, content: str) -> None:
@@ -116,7 +120,7 @@ class Worksheet:
         return text.encode(self.encoding, "xmlcharrefreplace")
 
 
-def blank_worksheet(entries: Iterable[Entry], top: int) -> Worksheet:
+def blank_worksheet(entries: Iterable[Entry], top: int | Decimal) -> Worksheet:
     """Da una hoja en español con los participantes que entregaron.
 
     Argumentos:
@@ -189,7 +193,7 @@ def comparable(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def scaled(points: int, top: int, maximum: Decimal) -> str:
+def scaled(points: int | Decimal, top: int | Decimal, maximum: Decimal) -> str:
     """La nota de quien tiene unos puntos de `top`, en una tarea que vale `maximum`."""
     return str((points * maximum / top).quantize(Decimal("0.01"), ROUND_HALF_UP))
 

@@ -1,0 +1,44 @@
+"""Cómo se llama el curso, quién lo da y con qué logotipo: lo que dice `course.toml`."""
+
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from course_lib.course_settings import AS_IT_COMES, CourseSettingsError, settings_in
+
+from .contents import ADVICE
+
+TITLE = re.compile(r"^# .+$", re.M)
+
+
+def read_settings(app: Sphinx, config) -> None:
+    """Pone en la configuración lo que se haya cambiado."""
+    try:
+        course = config.course_settings = settings_in(Path(app.srcdir))
+    except CourseSettingsError as error:
+        raise SystemExit(f"\n{error}\n\n{ADVICE}") from None
+    if course.name != AS_IT_COMES.name:
+        config.html_title = config.course_name = course.name
+        config.html_theme_options["logo"]["text"] = course.name
+    if course.logo is not None:
+        config.html_logo = str(course.logo)
+
+
+def name_the_front_page(app: Sphinx, docname: str, source: list[str]) -> None:
+    if docname == app.config.root_doc and app.config.course_name:
+        source[0] = TITLE.sub(lambda _: f"# {app.config.course_name}", source[0], count=1)
+
+
+def sign(app: Sphinx, pagename, templatename, context, doctree) -> None:
+    """Lo que lee el pie de la página."""
+    context["course"] = app.config.course_settings
+
+
+def setup(app: Sphinx) -> None:
+    app.add_config_value("course_name", "", "env")
+    app.add_config_value("course_settings", AS_IT_COMES, "")
+    # Antes de que se use el título del libro (500).
+    app.connect("config-inited", read_settings, priority=400)
+    app.connect("source-read", name_the_front_page)
+    app.connect("html-page-context", sign)

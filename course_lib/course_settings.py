@@ -1,0 +1,269 @@
+"""Lo que un curso cambia sin tocar el código: su nombre, su logotipo, su escala, sus temas.
+
+Está en `course.toml`, que no es obligatorio: sin él, todo queda como viene.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from course_lib.scales import SCALES, LetterScale, NumberScale, Scale
+
+COURSE_FILE = "course.toml"
+_PACKAGE = Path(__file__).parent
+_MAX_LOGO = 200_000
+_EMAIL = re.compile(r"[^@\s<>\"']+@[^@\s<>\"']+\.[^@\s<>\"']+")
+_WEB = re.compile(r"https?://[^\s<>\"']+")
+
+
+class CourseSettingsError(ValueError):
+    """`course.toml` no se puede usar; el mensaje dice qué se esperaba, qué llegó y qué hacer."""
+
+
+@dataclass(frozen=True)
+class CourseSettings:
+    """Cómo es un curso.
+
+    Argumentos:
+        name: cómo se llama.
+        institution: quién lo da; vacío si no se dice.
+        logo: su logotipo, un SVG; None si es el que viene.
+        contact: un correo o una dirección donde preguntar; vacío si no se dice.
+        topics: los temas que tiene, en el orden en que se dijeron; vacío si son todos.
+        scale: en qué escala se ve la nota; None si solo se ven puntos.
+    """
+
+    name: str = "Atención y Transformers"
+    institution: str = ""
+    logo: Path | None = None
+    contact: str = ""
+    topics: tuple[str, ...] = ()
+    scale: Scale | None = None
+
+    @property
+    def contact_link(self) -> str:
+        """La dirección del enlace con que se pregunta."""
+        return f"mailto:{self.contact}" if _EMAIL.fullmatch(self.contact) else self.contact
+
+    def includes(self, topic: str) -> bool:
+        """Si el curso tiene ese tema."""
+        return not self.topics or topic in self.topics
+
+
+AS_IT_COMES = CourseSettings()
+"""El curso sin `course.toml`."""
+
+
+def find_course_settings(path: Path | None = None) -> CourseSettings:
+    """Lee el `course.toml` que se nombra, el de la carpeta en que se está o el del proyecto.
+
+    Errores:
+        CourseSettingsError: no se puede leer, o hay en él algo que no vale.
+    """
+    if path is not None:
+        return read_course_settings(path)
+    here = Path.cwd()
+    return settings_in(here if (here / COURSE_FILE).is_file() else _PACKAGE.parent)
+
+
+def settings_in(folder: Path) -> CourseSettings:
+    """Lee el `course.toml` de una carpeta; si no hay, da el curso como viene.
+
+    Errores:
+        CourseSettingsError: no se puede leer, o hay en él algo que no vale.
+    """
+    path = folder / COURSE_FILE
+    return read_course_settings(path) if path.is_file() else AS_IT_COMES
+
+
+def known_topics() -> list[str]:
+    """Los temas que se saben corregir."""
+    return sorted(path.stem for path in (_PACKAGE / "judging" / "exercises").glob("*.json"))
+
+
+def read_course_settings(path: Path) -> CourseSettings:
+    """Lee un `course.toml`.
+
+    Errores:
+        CourseSettingsError: no se puede leer, o hay en él algo que no vale.
+    """
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"), parse_float=Decimal)
+    except OSError as error:
+        raise CourseSettingsError(f"No se puede leer «{path}»: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise CourseSettingsError(f"«{path}» no está en UTF-8: guárdalo así.") from None
+    except tomllib.TOMLDecodeError as error:
+        where = re.search(r"line (\d+)", str(error))
+        told = f" en la línea {where[1]}" if where else " al final"
+        raise CourseSettingsError(
+            f"«{path}» no es TOML{told}: se esperaba `clave = valor`, con los textos entre "
+            f"comillas."
+        ) from None
+    try:
+        return _settings(found, path)
+    except CourseSettingsError as error:
+        raise CourseSettingsError(f"«{path}», {error}") from None
+
+
+def _settings(found: dict[str, Any], path: Path) -> CourseSettings:
+    for key in found:
+        if key not in (*_READERS, *_SCALE_KEYS):
+            known = ", ".join((*_READERS, *_SCALE_KEYS))
+            raise CourseSettingsError(
+                f"`{key}`: no es ninguna de las claves, que son {known}. Corrígela o quítala."
+            )
+    read = {key: _READERS[key](found[key], path) for key in found if key in _READERS}
+    return CourseSettings(**read, scale=_read_scale(found))
+
+
+def _wrong(key: str, expected: str, came: object) -> CourseSettingsError:
+    return CourseSettingsError(f"`{key}`: se esperaba {expected}, y llegó {_shown(came)}.")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Decimal | int):
+        return str(value)
+    if isinstance(value, str):
+        return f"«{value[:60]}»"
+    return {list: "una lista", dict: "una tabla"}.get(type(value), "una fecha")
+
+
+# Quién lo da, y qué tiene
+
+
+def _text(key: str) -> Callable[[object, Path], str]:
+    def read(value: object, path: Path) -> str:
+        if isinstance(value, str) and 0 < len(value.strip()) <= 80 and value.isprintable():
+            return value.strip()
+        raise _wrong(key, "un texto de una línea, de 1 a 80 letras", value)
+
+    return read
+
+
+def _contact(value: object, path: Path) -> str:
+    known = isinstance(value, str) and (_EMAIL.fullmatch(value) or _WEB.fullmatch(value))
+    if known and len(value) <= 200:
+        return value
+    raise _wrong("contact", "un correo o una dirección (https://…)", value)
+
+
+def _logo(value: object, path: Path) -> Path:
+    if not isinstance(value, str) or not value.endswith(".svg"):
+        raise _wrong("logo", "el nombre de un archivo .svg", value)
+    logo, here = (path.parent / value).resolve(), path.parent.resolve()
+    if not logo.is_relative_to(here) or not logo.is_file():
+        raise _wrong("logo", f"un archivo que esté en «{here}» o en sus carpetas", value)
+    content = logo.read_bytes()
+    if len(content) > _MAX_LOGO:
+        many = f"uno de {len(content) // 1000} kB"
+        raise CourseSettingsError(
+            f"`logo`: se esperaba un archivo de {_MAX_LOGO // 1000} kB a lo sumo, porque va dentro "
+            f"de cada página, y llegó {many}. Simplifícalo."
+        )
+    if not _is_svg(content):
+        raise _wrong("logo", "un dibujo SVG con su `viewBox`", value)
+    return logo
+
+
+def _is_svg(content: bytes) -> bool:
+    try:
+        drawing = ET.fromstring(content) if b"<!ENTITY" not in content else None
+    except ET.ParseError:
+        return False
+    return drawing is not None and drawing.tag.endswith("svg") and "viewBox" in drawing.attrib
+
+
+def _topics(value: object, path: Path) -> tuple[str, ...]:
+    known = known_topics()
+    if not isinstance(value, list) or not value:
+        raise _wrong("topics", f"una lista con alguno de estos temas: {', '.join(known)}", value)
+    for each in value:
+        if each not in known:
+            raise _wrong("topics", f"que cada tema fuera uno de {', '.join(known)}", each)
+        if value.count(each) > 1:
+            raise _wrong("topics", "cada tema una sola vez", each)
+    return tuple(value)
+
+
+_READERS: dict[str, Callable[[Any, Path], Any]] = {
+    "name": _text("name"),
+    "institution": _text("institution"),
+    "logo": _logo,
+    "contact": _contact,
+    "topics": _topics,
+}
+
+
+# La escala
+
+_SCALE_KEYS = ("scale", "passing", "passing_at", "minimum", "letters")
+
+
+def _read_scale(found: Mapping[str, Any]) -> Scale | None:
+    """La escala que se pide, con lo que se cambia de ella."""
+    told = {key: found[key] for key in _SCALE_KEYS[1:] if key in found}
+    name = found.get("scale")
+    if name is None:
+        if told:
+            key, value = next(iter(told.items()))
+            raise _wrong(key, "que antes se dijera la escala con `scale`", value)
+        return None
+    if not isinstance(name, str) or name not in SCALES:
+        raise _wrong("scale", f"una de estas: {', '.join(SCALES)}", name)
+    scale = SCALES[name]
+    return _letters(scale, told) if isinstance(scale, LetterScale) else _numbers(scale, told)
+
+
+def _numbers(scale: NumberScale, told: dict[str, Any]) -> NumberScale:
+    if "letters" in told:
+        raise _wrong("letters", "que `scale` fuera «letters»", scale.name)
+    ends = (scale.lowest, scale.highest)
+    read = {k: _number(k, told[k], *ends) for k in ("passing", "minimum") if k in told}
+    if "passing_at" in told:
+        read["passing_at"] = _number("passing_at", told["passing_at"], Decimal(1), Decimal(99))
+    scale = replace(scale, **read)
+    if scale.passing_at is not None and scale.passing is None:
+        expected = "que también se dijera con cuánto se aprueba, en `passing`"
+        raise _wrong("passing_at", expected, told["passing_at"])
+    return scale
+
+
+def _number(key: str, value: object, least: Decimal, most: Decimal) -> Decimal:
+    is_number = isinstance(value, Decimal | int) and not isinstance(value, bool)
+    if is_number and Decimal(value).is_finite() and least <= value <= most:
+        return Decimal(value)
+    raise _wrong(key, f"un número de {least} a {most}", value)
+
+
+def _letters(scale: LetterScale, told: dict[str, Any]) -> LetterScale:
+    for key in ("minimum", "passing_at"):
+        if key in told:
+            raise _wrong(key, "que la escala fuera de números; con letras no se usa", told[key])
+    letters = scale.letters
+    if "letters" in told:
+        letters = _letter_table(told["letters"])
+        scale = LetterScale(letters)
+    passing = told.get("passing", scale.passing)
+    if passing is not None and not (isinstance(passing, str) and passing in letters):
+        raise _wrong("passing", f"una de las letras: {', '.join(letters)}", passing)
+    return replace(scale, passing=passing)
+
+
+def _letter_table(value: object) -> dict[str, Decimal]:
+    if not isinstance(value, dict) or not value:
+        raise _wrong("letters", "una tabla, como `letters = { A = 90, B = 70, C = 0 }`", value)
+    hundred = Decimal(100)
+    read = {k: _number(f"letters.{k}", v, Decimal(0), hundred) for k, v in value.items()}
+    if min(read.values()) != 0 or len(set(read.values())) < len(read):
+        raise _wrong("letters", "que una empezara en 0 y ninguna donde otra", ", ".join(read))
+    return read

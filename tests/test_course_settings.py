@@ -1,0 +1,133 @@
+"""`course.toml`: qué se puede decir en él, y qué se contesta a lo que no vale."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import yaml
+
+from course_lib.course_settings import (
+    AS_IT_COMES,
+    CourseSettingsError,
+    find_course_settings,
+    known_topics,
+    read_course_settings,
+    settings_in,
+)
+from course_lib.scales import SCALES
+
+ROOT = Path(__file__).parents[1]
+LOGO = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
+WHOLE = """
+name = "Modelos de lenguaje"
+institution = "Universidad de Ejemplo"
+logo = "escudo.svg"
+contact = "ana@ejemplo.edu"
+topics = ["attention", "self_attention"]
+scale = "1-7"
+passing_at = 50
+minimum = 1.5
+"""
+
+
+def read(folder, text):
+    (folder / "escudo.svg").write_text(LOGO, encoding="utf-8")
+    path = folder / "course.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_course_settings(path)
+
+
+def test_everything_can_be_changed(tmp_path):
+    course = read(tmp_path, WHOLE)
+    assert (course.name, course.institution) == ("Modelos de lenguaje", "Universidad de Ejemplo")
+    assert course.logo == (tmp_path / "escudo.svg").resolve()
+    assert course.contact_link == "mailto:ana@ejemplo.edu"
+    assert course.includes("attention") and not course.includes("palm")
+    assert (course.scale.passing_at, course.scale.minimum) == (Decimal(50), Decimal("1.5"))
+    assert course.scale.passing == SCALES["1-7"].passing
+
+
+def test_an_empty_file_changes_nothing(tmp_path):
+    assert read(tmp_path, "") == AS_IT_COMES == settings_in(tmp_path / "otra")
+    assert all(map(AS_IT_COMES.includes, known_topics()))
+
+
+def test_the_name_it_comes_with_is_that_of_the_book():
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    theme = config["sphinx"]["config"]["html_theme_options"]
+    assert config["title"] == theme["logo"]["text"] == AS_IT_COMES.name
+
+
+def test_the_topics_are_those_with_a_notebook():
+    assert known_topics() == sorted(p.stem for p in (ROOT / "exercises").glob("*.ipynb"))
+
+
+def test_the_one_of_this_folder_is_found(tmp_path, monkeypatch):
+    (tmp_path / "course.toml").write_text('name = "El mío"', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert find_course_settings().name == "El mío"
+    (tmp_path / "otro.toml").write_text('name = "El otro"', encoding="utf-8")
+    assert find_course_settings(tmp_path / "otro.toml").name == "El otro"
+
+
+def test_own_letters(tmp_path):
+    text = 'scale = "letters"\npassing = "B"\nletters = { MB = 80, B = 50.5, I = 0 }'
+    scale = read(tmp_path, text).scale
+    assert scale.letters == {"MB": 80, "B": Decimal("50.5"), "I": 0} and scale.passing == "B"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("nombre = 'x'", "`nombre`: no es ninguna de las claves, que son name, institution, logo"),
+        ("name = ''", "`name`: se esperaba un texto de una línea, de 1 a 80 letras, y llegó «»"),
+        ("name = 7", "y llegó 7."),
+        ('institution = "a\\nb"', "`institution`: se esperaba un texto de una línea"),
+        ("contact = 'ana'", "se esperaba un correo o una dirección (https://…), y llegó «ana»"),
+        ("contact = 'javascript:alert(1)'", "se esperaba un correo"),
+        ("logo = 'escudo.png'", "se esperaba el nombre de un archivo .svg, y llegó «escudo.png»"),
+        ("logo = 'no_esta.svg'", "se esperaba un archivo que esté en"),
+        ("logo = '../fuera.svg'", "se esperaba un archivo que esté en"),
+        ("logo = 'texto.svg'", "se esperaba un dibujo SVG con su `viewBox`"),
+        ("logo = 'grande.svg'", "200 kB a lo sumo, porque va dentro de cada página, y llegó"),
+        ("topics = []", "y llegó una lista"),
+        ("topics = 'palm'", "se esperaba una lista con alguno de estos temas: attention, bert"),
+        ("topics = ['gpt']", "y llegó «gpt»"),
+        ("topics = ['palm', 'palm']", "se esperaba cada tema una sola vez, y llegó «palm»"),
+        ("topics = [['palm']]", "y llegó una lista"),
+        ("scale = '1-5'", "una de estas: 0-10, 0-20, 1-7, percent, letters, y llegó «1-5»"),
+        ("scale = 10", "y llegó 10."),
+        ("passing = 5", "`passing`: se esperaba que antes se dijera la escala con `scale`"),
+        ("scale = '0-10'\npassing = 12", "`passing`: se esperaba un número de 0 a 10, y llegó 12"),
+        ("scale = '0-10'\npassing = true", "y llegó true"),
+        ("scale = '0-10'\npassing = nan", "se esperaba un número de 0 a 10"),
+        ("scale = '0-10'\npassing_at = 50", "que también se dijera con cuánto se aprueba"),
+        ("scale = '1-7'\npassing_at = 100", "se esperaba un número de 1 a 99, y llegó 100"),
+        ("scale = '1-7'\nminimum = 0.5", "se esperaba un número de 1 a 7, y llegó 0.5"),
+        ("scale = '1-7'\nletters = {A = 0}", "`letters`: se esperaba que `scale` fuera «letters»"),
+        ("scale = 'letters'\nminimum = 1", "con letras no se usa, y llegó 1"),
+        ("scale = 'letters'\npassing = 'E'", "una de las letras: A, B, C, D, F, y llegó «E»"),
+        ("scale = 'letters'\npassing = []", "y llegó una lista"),
+        ("scale = 'letters'\nletters = {}", "una tabla, como `letters = { A = 90"),
+        ("scale = 'letters'\nletters = {A = 90}", "que una empezara en 0 y ninguna donde otra"),
+        ("scale = 'letters'\nletters = {A = 'x'}", "`letters.A`: se esperaba un número de 0 a 100"),
+        ("name = 2026-01-01", "y llegó una fecha"),
+        ("name = sin comillas", "no es TOML en la línea 1: se esperaba `clave = valor`"),
+        ("name = 'a'\nname = 'b'", "no es TOML"),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_was_expected(tmp_path, text, told):
+    (tmp_path / "texto.svg").write_text("hola", encoding="utf-8")
+    (tmp_path / "grande.svg").write_text(f"<!-- {'x' * 200_000} -->{LOGO}", encoding="utf-8")
+    (tmp_path.parent / "fuera.svg").write_text(LOGO, encoding="utf-8")
+    with pytest.raises(CourseSettingsError) as error:
+        read(tmp_path, text)
+    assert told in str(error.value) and str(tmp_path / "course.toml") in str(error.value)
+
+
+def test_a_file_that_cannot_be_read_is_said(tmp_path):
+    with pytest.raises(CourseSettingsError, match="No se puede leer"):
+        read_course_settings(tmp_path / "no_esta.toml")
+    (tmp_path / "course.toml").write_bytes(b"name = '\xff'")
+    with pytest.raises(CourseSettingsError, match="UTF-8"):
+        read_course_settings(tmp_path / "course.toml")
