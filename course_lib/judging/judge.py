@@ -7,6 +7,7 @@ calcula aquí, con la referencia del ejercicio, y no sale de aquí.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -192,9 +193,21 @@ def _fault_in(
             return Fault("runs", where + _stopped(outcome.failure), told, case=index)
         pair = _without_case_name(outcome.value, target.value)
         for fault in _comparison(exercise).faults(*pair):
-            text = f"{fault.text}, {told}" if told else fault.text
+            parts = [fault.text, _shape_in_letters(exercise, fault), told]
+            text = ", ".join(part for part in parts if part)
             faults.append(Fault(fault.property, text + fault.advice, told, case=index))
     return min(faults, key=lambda fault: PROPERTIES.index(fault.property), default=None)
+
+
+_LETTERS = re.compile(r"\[[^\[\]]+\]|la forma de \w+")
+
+
+def _shape_in_letters(exercise: Exercise, fault: Fault) -> str:
+    """Da la forma pedida, en las letras con que acaba el primer renglón de su documentación."""
+    if not callable(exercise.reference) or not fault.text.startswith("la forma es"):
+        return ""  # o es la de una parte del resultado
+    title = (exercise.reference.__doc__ or "").strip().partition("\n")[0]
+    return f"es decir, {shapes[-1]}" if (shapes := _LETTERS.findall(title)) else ""
 
 
 def _unwritten_fault(told: str, failure: Failure, other: Fault | None) -> Fault:

@@ -203,6 +203,19 @@ def test_the_first_property_that_fails_is_named(student, expected):
     assert "con entradas de forma (2, 3)" in result.message
 
 
+def test_a_shape_is_told_in_the_letters_of_the_statement_too():
+    def documented(scores, beta):
+        """Los pesos de unas puntuaciones [n, m]; [n, m]."""
+        return weights(scores, beta)
+
+    wrong = lambda s, b: weights(s, b)[0]  # noqa: E731
+    told = check_exercise(Exercise("example.shape", 1, documented, _cases, ()), wrong).message
+    expected = "la forma es (3,) y debería ser (2, 3), es decir, [n, m], con entradas de forma (2"
+    assert told.startswith(expected), told
+    pair = Exercise("example.pair", 1, lambda s, b: [documented(s, b)], _cases, ())
+    assert "es decir" not in check_exercise(pair, lambda s, b: [wrong(s, b)]).message
+
+
 def test_several_inputs_are_named_as_one_would_say_them():
     def cases(rng):
         return [(torch.ones(2, 3), "dura", torch.ones(4)), (torch.ones(1), "suave", torch.ones(1))]
