@@ -184,7 +184,10 @@ INSIDE = {
     "course_lib.course_settings",
     "course_lib.files",
     "course_lib.scales",
-} | {f"course_lib.pretrained.{name}" for name in ("bert", "torch_modules", "transformer_xl")}
+} | {
+    f"course_lib.pretrained.{name}"
+    for name in ("bert", "torch_modules", "transformer", "transformer_xl")
+}
 
 
 # Lo que se lee: los archivos de un modelo, y cuánto mide y qué da cada función

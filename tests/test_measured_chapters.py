@@ -12,7 +12,6 @@ ROOT = Path(__file__).parents[1]
 CHAPTERS = {
     "bert": "figures",
     "fine_tuning": "figures",
-    "translator": "figures",
     "universal_transformer": "scores",
     "transformer_xl": "figures",
     "palm": "figures",

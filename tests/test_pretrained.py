@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch.testing import assert_close
 
+from course_lib.models.transformer import Transformer, TransformerConfig
 from course_lib.models.transformer_xl import TransformerXL
-from course_lib.pretrained import load_transformer_xl
+from course_lib.pretrained import load_transformer, load_transformer_xl, save_transformer
 from course_lib.pretrained.folders import PretrainedFolder
 from course_lib.pretrained.transformer_xl import BLOCK_NAMES
 
@@ -283,3 +284,36 @@ def test_an_index_that_says_nothing_is_refused(tmp_path, index):
     (tmp_path / "model.safetensors.index.json").write_text(index)
     with pytest.raises(ValueError, match=r"index\.json: falta «weight_map»"):
         PretrainedFolder(tmp_path)
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Un Transformer diminuto, guardado, y su carpeta."""
+    model = Transformer(TransformerConfig(20, d_model=8, num_heads=2, num_layers=1, d_ff=8))
+    save_transformer(model, tmp_path)
+    return model.eval(), tmp_path
+
+
+def test_a_transformer_is_stored_in_half_precision_and_computes_in_float32(stored):
+    model, folder = stored
+    read = load_transformer(folder)
+    assert read.config == model.config and not read.training
+    expected = {name: weight.half().float() for name, weight in model.state_dict().items()}
+    assert_close(read.state_dict(), expected, rtol=0, atol=0)
+    assert {weight.dtype for weight in read.parameters()} == {torch.float32}
+    source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[1, 7]])
+    assert_close(read(source, target), model(source, target), rtol=0, atol=1e-2)
+
+
+def test_a_folder_that_is_not_a_transformer_is_refused(stored):
+    _, folder = stored
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"ancho": 3}))
+    with pytest.raises(ValueError, match=r"se esperaban los nombres de `TransformerConfig`.*ancho"):
+        load_transformer(folder)
+    (folder / "config.json").write_text(json.dumps(config | {"d_ff": 16}))
+    with pytest.raises(ValueError, match=r"se esperaba la forma \(16, 8\)"):
+        load_transformer(folder)
+    (folder / "config.json").write_text(json.dumps(config | {"num_layers": 2}))
+    with pytest.raises(ValueError, match="falta el tensor"):
+        load_transformer(folder)

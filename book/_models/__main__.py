@@ -1,8 +1,13 @@
-"""Preentrena el modelo del libro y lo guarda: `python -m book._models bert [--out CARPETA]`.
+"""Entrena un modelo del libro y lo guarda: `python -m book._models NOMBRE [--out CARPETA]`.
 
-Deja dos carpetas en el formato de Hugging Face, en float16, que el capítulo lee con `load_bert`:
-`bert`, al final, y `bert_brief`, como iba en el paso 1500. Tarda unos ocho minutos de un núcleo; en
-la misma máquina y con las mismas versiones sale siempre el mismo.
+- `bert`: dos carpetas en el formato de Hugging Face, en float16, que el capítulo lee con
+  `load_bert`: `bert`, al final, y `bert_brief`, como iba en el paso 1500. Unos ocho minutos de un
+  núcleo.
+- `translator`: el traductor de recetas, en float16, que el capítulo lee con `load_transformer`; su
+  tokenizador; lo que pasó al entrenarlo (`training.json`), y su ficha (`README.md`). Unos siete
+  minutos de un núcleo.
+
+En la misma máquina y con las mismas versiones sale siempre el mismo.
 """
 
 import argparse
@@ -11,22 +16,29 @@ from copy import deepcopy
 from functools import partial
 from pathlib import Path
 
+from book._models import translating
+from book._models.card import write_card
 from book._models.pretraining import pretrain
-from course_lib.pretrained import save_bert
+from course_lib.pretrained import save_bert, save_transformer
 
 HERE = Path(__file__).parent
 STEPS, BRIEF, REPORT_EVERY = 6500, 1500, 250
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Preentrena el modelo del libro.")
-    parser.add_argument("model", choices=["bert"], help="el único que hay")
+    parser = argparse.ArgumentParser(description="Entrena un modelo del libro.")
+    parser.add_argument("model", choices=["bert", "translator"], help="cuál")
     parser.add_argument("--out", type=Path, default=HERE, help="carpeta de destino")
     options = parser.parse_args()
-    model, tokenizer, history = pretrain(STEPS, partial(on_step, folder=options.out))
-    save_bert(model.half(), tokenizer, options.out / "bert")
-    print(f"pérdida: de {history.loss[0]:.2f} a {history.smoothed()[-1]:.2f}")
+    {"bert": make_bert, "translator": make_translator}[options.model](options.out)
     return 0
+
+
+def make_bert(out: Path) -> None:
+    """Preentrena el BERT y lo guarda."""
+    model, tokenizer, history = pretrain(STEPS, partial(on_step, folder=out))
+    save_bert(model.half(), tokenizer, out / "bert")
+    print(f"pérdida: de {history.loss[0]:.2f} a {history.smoothed()[-1]:.2f}")
 
 
 def on_step(step, model, tokenizer, folder):
@@ -35,6 +47,15 @@ def on_step(step, model, tokenizer, folder):
         save_bert(deepcopy(model).half(), tokenizer, folder / "bert_brief")
     if step % REPORT_EVERY == 0:
         print(f"paso {step} de {STEPS}", flush=True)
+
+
+def make_translator(out: Path) -> None:
+    """Entrena el traductor y lo guarda; su ficha mide lo guardado, y no lo que había en memoria."""
+    data, folder = translating.RecipeLines(), out / "translator"
+    translator, history = translating.train_stored(data)
+    save_transformer(translator.model, folder)
+    translator.tokenizer.save(folder / "tokenizer.json")
+    write_card(translating.training_record(folder, data, history), folder)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Pesos de otras implementaciones: de los módulos de torch.nn y de las carpetas de Hugging Face."""
+"""Pesos ya entrenados: los de torch.nn, los de una carpeta de Hugging Face y los del curso."""
 
 from course_lib._lazy import offer
 
@@ -7,6 +7,7 @@ __all__ = offer(
     {
         ".bert": ("load_bert", "save_bert"),
         ".torch_modules": ("load_torch_attention", "load_torch_transformer"),
+        ".transformer": ("load_transformer", "save_transformer"),
         ".transformer_xl": ("load_transformer_xl",),
     },
 )

@@ -1,5 +1,6 @@
-"""El modelo guardado: se lee con el lector del curso y es el que dice su guion."""
+"""Los modelos guardados: se leen con el lector del curso y son los que dice su guion."""
 
+import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -16,7 +17,7 @@ from course_lib.training.batches import TokenBatches
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from book._models import pretraining  # noqa: E402
+from book._models import card, pretraining, translating  # noqa: E402
 
 MODELS = ROOT / "book" / "_models"
 
@@ -82,3 +83,57 @@ def test_half_of_the_second_pieces_are_others(groups):
     counts = Counter(label for *_, label in made)
     assert len(made) == 2000 and 900 < counts[0] < 1100
     assert max(len(ids) for ids, *_ in made) <= pretraining.MAX_LENGTH
+
+
+TRANSLATOR = MODELS / "translator"
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return translating.RecipeLines()
+
+
+@pytest.fixture(scope="module")
+def record():
+    return json.loads((TRANSLATOR / card.RECORD).read_text("utf-8"))
+
+
+def test_the_stored_translator_is_the_one_of_the_script(lines, record):
+    stored = translating.read_translator(TRANSLATOR)
+    initial = translating.initial_translator(lines.train)
+    assert stored.tokenizer.merges == initial.tokenizer.merges
+    assert stored.model.config == initial.model.config
+    assert (
+        not stored.model.training
+        and stored.model.source_embedding.table.weight.dtype is torch.float32
+    )
+    declared = ("steps", "batch_tokens", "peak", "warmup", "seed")
+    wanted = [getattr(translating, name.upper()) for name in declared]
+    assert [record["settings"][name] for name in declared] == wanted
+    assert len(record["loss"]) == translating.STEPS
+    assert sum(file.stat().st_size for file in TRANSLATOR.iterdir()) < 3e6
+
+
+def test_its_card_is_its_record_and_its_figures_are_reproduced(lines, record):
+    assert (TRANSLATOR / card.CARD).read_text("utf-8") == card.as_markdown(record)
+    counted = {"lines": lines.train, "measured": lines.measured, "unseen": lines.unseen}
+    assert {name: len(found) for name, found in counted.items()}.items() <= record["data"].items()
+    found = translating.results(translating.read_translator(TRANSLATOR), lines)
+    # Un empate puede romperse de otra manera en otra CPU: a lo sumo, en un renglón o dos.
+    assert found == pytest.approx(record["results"], abs=0.4)
+    assert found["nunca vistos, exactos, %"] > 95
+
+
+def test_the_translator_reads_no_line_it_is_measured_with(lines):
+    measured = {recipe.combination for recipe in lines.recipes}
+    assert not measured & {recipe.combination for recipe in lines.train_recipes}
+    assert not {*lines.unseen} & {*lines.train} and not {*lines.titles} & {*lines.measured}
+
+
+def test_a_step_of_the_script_trains(lines):
+    translator = translating.initial_translator(lines.train[:200])
+    before = [p.clone() for p in translator.model.parameters()]
+    ready = translating.batches(translator, lines.train[:200])
+    history = translating.train_model(translator.model, ready, translating.WARMUP + 1)
+    assert history.smoothed()[-1] < history.loss[0] / 2
+    assert not any(map(torch.equal, before, translator.model.parameters()))
