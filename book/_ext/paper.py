@@ -80,7 +80,9 @@ def pages(root: Path) -> list[tuple[str, str]]:
     toc = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     listed = [("", toc["root"])]
     for part in toc.get("parts", []):
-        listed += [(part["caption"], chapter["file"]) for chapter in part["chapters"]]
+        for chapter in part["chapters"]:
+            files = [each["file"] for each in (chapter, *chapter.get("sections", ()))]
+            listed += [(part["caption"], file) for file in files]
     site = root / "_build" / "html"
     return [
         (part, name)

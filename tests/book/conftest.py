@@ -21,7 +21,9 @@ MOST_SECONDS = 2700
 def pages_of_toc() -> list[str]:
     """Las páginas que promete _toc.yml, en orden."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    return [toc["root"], *(c["file"] for part in toc["parts"] for c in part["chapters"])]
+    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
+    pages = [page for chapter in chapters for page in (chapter, *chapter.get("sections", ()))]
+    return [toc["root"], *(page["file"] for page in pages)]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

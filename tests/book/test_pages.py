@@ -310,13 +310,24 @@ def test_progress_lists_every_chapter_and_exercise(site: Path):
 
 
 def test_api_lists_the_library():
-    """Todo módulo público de los capítulos está en la página de la biblioteca."""
-    listed = set(re.findall(r"automodule:: (\S+)", (ROOT / "book/api.md").read_text("utf-8")))
+    """Todo módulo público de los capítulos está en una página de la biblioteca, y solo en una."""
+    texts = [path.read_text("utf-8") for path in (ROOT / "book").glob("api*.md")]
+    modules = re.findall(r"automodule:: (\S+)", "".join(texts))
+    listed = set(modules)
+    assert len(modules) == len(listed)
     public = set()
     for folder in ("primitives", "layers", "models", "training", "data"):
         for path in (ROOT / "course_lib" / folder).glob("[!_]*.py"):
             public.add(f"course_lib.{folder}.{path.stem}")
     assert public - listed == set()
+
+
+def test_listings_and_library_lead_to_each_other(site: Path):
+    homes = [a["href"] for a in read(site, "book/attention").select(".listing-home a")]
+    assert homes
+    for page, _, place in (home.partition("#") for home in homes):
+        described = read(site, f"book/{page.removesuffix('.html')}").find(id=place)
+        assert described.parent.select_one('a[href^="attention.html#equation-eq-"]')
 
 
 # Un punto decimal y, entre millares, un espacio fino: ni «12,345» ni «12.345.678», y tampoco

@@ -102,9 +102,20 @@ def drop_english_fields(app: Sphinx, what, name, field, skip, options) -> bool |
     return True if (getattr(field, "__doc__", None) or "").startswith("Alias for field") else None
 
 
+EQUATION = re.compile(r"(?<![`:])`(eq-[\w-]+)`")
+CHAPTER = re.compile(r"\b((?:capítulo|página) )`(\w+)`")
+
+
+def link_sources(app: Sphinx, what, name, described, options, lines: list[str]) -> None:
+    """En las descripciones de la biblioteca, las ecuaciones y los capítulos son enlaces."""
+    text = EQUATION.sub(r":eq:`\1`", "\n".join(lines))
+    lines[:] = CHAPTER.sub(r"\1:doc:`/book/\2`", text).split("\n")
+
+
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", choose_assets, priority=990)
     app.connect("html-page-context", mend_markup)
     app.connect("html-page-context", lead_to_chapters)
     app.connect("doctree-resolved", drop_thebe_markup, priority=990)
     app.connect("autodoc-skip-member", drop_english_fields)
+    app.connect("autodoc-process-docstring", link_sources)

@@ -3,6 +3,7 @@
 Un listado (`literalinclude` con `:pyobject:`) muestra lo que enseña: sin descripciones ni
 comprobaciones de lo que llega, y en ochenta columnas. Debajo, plegado, va el mismo código entero.
 Con `:lines:` o con `:docstring:` no se quita nada más que el ejemplo con que acaba la descripción.
+Si el objeto está en la documentación de la biblioteca, un enlace lleva a él.
 
 Cada línea va en su caja (`.line`), con su sangría en `--indent`; el estilo del libro parte la que
 no cabe en la columna y sangra lo que sigue. El texto no cambia: se copia como se escribió.
@@ -13,6 +14,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from textwrap import dedent, indent
 from typing import ClassVar
 
@@ -50,7 +52,10 @@ class Listing(code.LiteralInclude):
 
     def run(self) -> list[nodes.Node]:
         shown = super().run()
-        if "pyobject" not in self.options or "docstring" in self.options:
+        if "pyobject" not in self.options:
+            return shown
+        shown.append(ListingHome(object=self._full_name()))
+        if "docstring" in self.options:
             return shown
         for option in ("name", "caption", "emphasize-lines"):
             self.options.pop(option, None)
@@ -60,6 +65,28 @@ class Listing(code.LiteralInclude):
             return shown
         summary = Markup("summary", nodes.Text("ver completa"))
         return [*shown, Markup("details", summary, *whole, **{"class": "listing-whole"})]
+
+    def _full_name(self) -> str:
+        path = PurePosixPath(self.arguments[0]).with_suffix("")
+        return ".".join((*(part for part in path.parts if part != ".."), self.options["pyobject"]))
+
+
+class ListingHome(nodes.General, nodes.Element):
+    """El lugar del enlace de un listado a su objeto en la documentación."""
+
+
+def link_homes(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Pone cada enlace a la documentación; el de lo que no está en ella se quita."""
+    known = app.env.get_domain("py").objects
+    for place in list(doctree.findall(ListingHome)):
+        found = known.get(place["object"])
+        if found is None or app.builder.format != "html":
+            place.parent.remove(place)
+            continue
+        address = app.builder.get_relative_uri(docname, found.docname)
+        link = nodes.reference("", "en la biblioteca", refuri=f"{address}#{found.node_id}")
+        link["internal"] = True
+        place.replace_self(nodes.paragraph("", "", link, classes=["listing-home"]))
 
 
 def essential(text: str) -> str:
@@ -152,4 +179,6 @@ def box_lines(app: Sphinx) -> None:
 def setup(app: Sphinx) -> None:
     code.LiteralIncludeReader = ListingReader  # el que usa `literalinclude`; no se puede pedir otro
     app.add_directive("literalinclude", Listing, override=True)
+    app.add_node(ListingHome)
     app.connect("builder-inited", box_lines)
+    app.connect("doctree-resolved", link_homes)
