@@ -37,6 +37,7 @@ class CourseSettings:
         logo: su logotipo, un SVG; None si es el que viene.
         contact: un correo o una dirección donde preguntar; vacío si no se dice.
         topics: los temas que tiene, en el orden en que se dijeron; vacío si son todos.
+        leave_out: las páginas del libro que tampoco tiene, aunque no sean de ningún tema.
         scale: en qué escala se ve la nota; None si solo se ven puntos.
     """
 
@@ -45,6 +46,7 @@ class CourseSettings:
     logo: Path | None = None
     contact: str = ""
     topics: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
     scale: Scale | None = None
 
     @property
@@ -195,12 +197,20 @@ def _topics(value: object, path: Path) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _pages(value: object, path: Path) -> tuple[str, ...]:
+    names = isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if names and all(re.fullmatch(r"[a-z][a-z0-9_]*", each) for each in value):
+        return tuple(value)
+    raise _wrong("leave_out", "una lista de páginas del libro, como whole_models", value)
+
+
 _READERS: dict[str, Callable[[Any, Path], Any]] = {
     "name": _text("name"),
     "institution": _text("institution"),
     "logo": _logo,
     "contact": _contact,
     "topics": _topics,
+    "leave_out": _pages,
 }
 
 

@@ -1,5 +1,6 @@
 """`course.toml`: qué se puede decir en él, y qué se contesta a lo que no vale."""
 
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -68,6 +69,18 @@ def test_the_one_of_this_folder_is_found(tmp_path, monkeypatch):
     assert find_course_settings().name == "El mío"
     (tmp_path / "otro.toml").write_text('name = "El otro"', encoding="utf-8")
     assert find_course_settings(tmp_path / "otro.toml").name == "El otro"
+
+
+def test_what_the_guide_shows_can_be_read(tmp_path):
+    """El archivo de «Adoptar este curso», sus temas y sus escalas."""
+    page = (ROOT / "book" / "adopt.md").read_text("utf-8")
+    (example,) = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)
+    course = read(tmp_path, example)
+    assert len(course.topics) == 4 and course.scale == SCALES["1-7"]
+    assert all((ROOT / "book" / f"{name}.md").is_file() for name in course.leave_out)
+    listed = page.partition("Los temas son")[2].partition(".")[0]
+    assert sorted(re.findall(r"`(\w+)`", listed)) == known_topics()
+    assert re.findall(r'^\| `"(.+?)"`', page, re.M) == list(SCALES)
 
 
 def test_own_letters(tmp_path):

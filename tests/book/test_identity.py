@@ -39,3 +39,90 @@ def test_the_site_is_named_by_its_course_file(tiny_book):
     told = book.build()
     assert told.returncode != 0 and "no es TOML" in told.stderr + told.stdout
     assert "Traceback" not in told.stderr
+
+
+PALM = """# PaLM, por dentro
+
+(sec-five)=
+## Cinco cambios
+
+$$ y = x $$ (eq-palm)
+
+Texto.
+"""
+KEPT = """# Atención
+
+Lo sigue {doc}`palm`, o {doc}`ese capítulo </book/palm>`; mira {ref}`sec-five`,
+la ecuación {eq}`eq-palm` y [el cuaderno](../exercises/palm.ipynb). También
+{doc}`tensors` y {ref}`esto <sec-own>`.
+
+(sec-own)=
+## Propio
+
+::::{grid} 1 1 2 2
+:gutter: 3
+
+:::{grid-item-card} PaLM
+:link: /book/palm
+:link-type: doc
+
+Una tarjeta.
+:::
+::::
+
+Fin.
+"""
+
+
+def exercises(book, topic, text):
+    path = book.write(f"exercises/{topic}", "", part="Ejercicios")
+    path.unlink()
+    cell = {"cell_type": "markdown", "metadata": {}, "source": [text]}
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    notebook = {"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
+    path.with_suffix(".ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def test_a_topic_leaves_the_site_and_comes_back(tiny_book):
+    book = tiny_book
+    book.write("book/attention", KEPT, notebook=True)
+    book.write("book/palm", PALM, part="Otra")
+    book.write("book/tensors", "# Tensores\n\nTexto.\n")
+    exercises(book, "attention", "# Ejercicios: Atención\n\nLee [PaLM](../book/palm.md).")
+    exercises(book, "palm", "# Ejercicios: PaLM\n\nTexto.")
+    built = book.folder / "_build" / "html"
+    assert (whole := book.build()).returncode == 0, whole.stderr
+    before = BeautifulSoup(book.html("book/attention"), "html.parser")
+    assert len(before.select("article a[href*='palm']")) == 6
+
+    course = book.folder / "course.toml"
+    course.write_text('topics = ["attention"]\nleave_out = ["tensors"]', encoding="utf-8")
+    assert (fewer := book.build()).returncode == 0, fewer.stderr
+    assert not [path for path in built.rglob("*.html") if path.stem in ("palm", "tensors")]
+    assert not [path for path in built.rglob("*.ipynb") if path.stem == "palm"]
+    page = BeautifulSoup(book.html("book/attention"), "html.parser")
+    said = " ".join(page.article.text.split())
+    assert (
+        "Lo sigue PaLM, por dentro, o ese capítulo; mira Cinco cambios, la ecuación de «PaLM, "
+        in said
+    )
+    assert "y el cuaderno. También Tensores y esto." in said and "Una tarjeta" not in said
+    assert not page.select("a[href*='palm']") and page.select("a[href='#sec-own']")
+    for name in ("exercises/attention", "book/index"):
+        assert "palm.html" not in book.html(name) and "Otra" not in book.html(name)
+    downloaded = (built / "notebooks" / "book" / "attention.ipynb").read_text("utf-8")
+    assert "Lo sigue PaLM, por dentro, o ese cap" in downloaded and "Una tarjeta" not in downloaded
+
+    course.unlink()
+    assert (again := book.build()).returncode == 0, again.stderr
+    after = BeautifulSoup(book.html("book/attention"), "html.parser")
+    assert after.article.text == before.article.text
+    assert (built / "exercises" / "palm.html").is_file()
+
+    course.write_text('leave_out = ["no_esta"]', encoding="utf-8")
+    told = book.build()
+    assert (
+        told.returncode != 0
+        and "se esperaban páginas del índice (_toc.yml), y llegó «no_esta»"
+        in (told.stdout + told.stderr)
+    )

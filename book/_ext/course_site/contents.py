@@ -24,15 +24,20 @@ def leave_out_solutions(app: Sphinx, config) -> None:
     config.course_include_solutions = solutions_included(config)
     if config.course_include_solutions:
         return
+    drop_pages(config, {name for name in config.external_site_map if name.startswith(SOLUTIONS)})
+    config.exclude_patterns.append(f"{SOLUTIONS}**")
+
+
+def drop_pages(config, names: set[str]) -> None:
+    """Quita páginas del índice, y las partes que quedan vacías."""
     site_map = config.external_site_map
     for document in site_map.values():
         for subtree in list(document.subtrees):
-            subtree.items = [item for item in subtree.items if not str(item).startswith(SOLUTIONS)]
+            subtree.items = [item for item in subtree.items if str(item) not in names]
             if not subtree.items:
                 document.subtrees.remove(subtree)
-    for docname in [name for name in site_map if name.startswith(SOLUTIONS)]:
-        del site_map[docname]
-    config.exclude_patterns.append(f"{SOLUTIONS}**")
+    for name in names:
+        site_map.pop(name, None)
 
 
 def keep_text_of_left_out(app: Sphinx, env, node, contnode):

@@ -23,6 +23,7 @@ from course_lib.notebooks import release
 from .answers import BuiltBook
 from .contents import stop
 from .execution import read_notebook
+from .left_out import mend_source
 from .portable import to_jupyter
 
 FOLDER = "notebooks"
@@ -182,7 +183,7 @@ def for_download(app: Sphinx, pagename: str, *, prepares: bool = True) -> str:
     parser = create_md_parser(app.env.myst_config, RendererHTML)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = to_jupyter(cell.source, book, parser)
+            cell.source = to_jupyter(mend_source(app, pagename, cell.source), book, parser)
     if prepares and any("course_lib" in c.source for c in notebook.cells if c.cell_type == "code"):
         notebook.cells.insert(0, _preparation(app, notebook))
     return nbformat.writes(notebook) + "\n"

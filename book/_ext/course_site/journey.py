@@ -15,7 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 
 EXERCISES = "exercises/"
 COMPILED = "course_lib/judging/exercises"
-REST = ("solutions/", "book/instructor_guide")
+REST = ("solutions/", "book/instructor_guide", "book/adopt")
 """Donde acaba el camino: lo que va detrás en el índice no es de quien estudia."""
 
 
