@@ -13,7 +13,6 @@ CHAPTERS = {
     "bert": "figures",
     "fine_tuning": "figures",
     "universal_transformer": "scores",
-    "transformer_xl": "figures",
     "palm": "figures",
 }
 
