@@ -494,6 +494,16 @@ def test_doctor_says_how_to_get_what_is_missing(monkeypatch):
     assert "sudo apt-get install chromium" in told and "sudo apt-get install bubblewrap" in told
 
 
+def test_doctor_says_which_course_it_is_and_what_is_wrong_with_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "course.toml").write_text('name = "Redes"\ntopics = ["palm"]', encoding="utf-8")
+    (course,) = (each for each in doctor.examine() if each.name == "Curso")
+    assert course.value == "Redes (palm)"
+    (tmp_path / "course.toml").write_text("name = 7", encoding="utf-8")
+    (course,) = (each for each in doctor.examine() if each.name == "Curso")
+    assert course.missing and course.required and "y llegó 7" in course.remedy
+
+
 def test_doctor_fails_without_a_required_package(monkeypatch):
     version = doctor._version
     monkeypatch.setattr(doctor, "_version", lambda name: "" if name == "torch" else version(name))

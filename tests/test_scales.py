@@ -158,7 +158,7 @@ def test_the_pages_say_the_grade_and_whose_the_course_is(tmp_path):
         assert "Redes & lenguas · Universidad X" in said(page)
         assert "img-src data:" in page and 'src="data:image/svg+xml;base64,' in page
         assert "Atención y Transformers" not in page
-    assert "Aprueban, con 4 1 de 2" in said(pages[0])
+    assert "Con el máximo 1 Aprueban, con 4 1 " in said(pages[0])
     for page in pages[1:]:
         assert "Nota: 2.4 de 7 · no aprueba (con 4)" in said(page)
     assert "Nota: 7.0 de 7 · aprueba (con 4)" in said(feedback_page(good, course=mine))

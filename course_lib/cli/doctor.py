@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from course_lib.cli.terminal import print_error
+from course_lib.course_settings import CourseSettingsError, find_course_settings
 
 _PROGRAMS = {
     "make": ("los comandos make site y make test", "sudo apt-get install make"),
@@ -64,7 +65,17 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Mira el equipo, y construye una caja de las de calificar; no instala ni cambia nada."""
-    return [*_system(), *_packages(), *_hardware(), *_programs(), *_box()]
+    return [*_system(), _course(), *_packages(), *_hardware(), *_programs(), *_box()]
+
+
+def _course() -> Finding:
+    """El curso, como lo dice `course.toml`, si vale lo que hay en él."""
+    try:
+        course = find_course_settings()
+    except CourseSettingsError as error:
+        return Finding("Curso", "", required=True, remedy=str(error))
+    told = f" ({', '.join(course.topics)})" if course.topics else ""
+    return Finding("Curso", f"{course.name}{told}")
 
 
 def examine_for_student() -> list[Finding]:
