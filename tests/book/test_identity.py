@@ -46,14 +46,14 @@ PALM = """# PaLM, por dentro
 (sec-five)=
 ## Cinco cambios
 
-$$ y = x $$ (eq-palm)
+$$ y = x $$ (eq-swiglu)
 
 Texto.
 """
 KEPT = """# Atención
 
 Lo sigue {doc}`palm`, o {doc}`ese capítulo </book/palm>`; mira {ref}`sec-five`,
-la ecuación {eq}`eq-palm` y [el cuaderno](../exercises/palm.ipynb). También
+la ecuación {eq}`eq-swiglu` y [el cuaderno](../exercises/palm.ipynb). También
 {doc}`tensors` y {ref}`esto <sec-own>`.
 
 (sec-own)=
@@ -72,6 +72,13 @@ Una tarjeta.
 
 Fin.
 """
+API = """# Biblioteca
+
+```{eval-rst}
+.. automodule:: course_lib.layers.swiglu
+   :members:
+```
+"""
 
 
 def exercises(book, topic, text):
@@ -88,12 +95,15 @@ def test_a_topic_leaves_the_site_and_comes_back(tiny_book):
     book.write("book/attention", KEPT, notebook=True)
     book.write("book/palm", PALM, part="Otra")
     book.write("book/tensors", "# Tensores\n\nTexto.\n")
+    book.write("book/api", API)
     exercises(book, "attention", "# Ejercicios: Atención\n\nLee [PaLM](../book/palm.md).")
     exercises(book, "palm", "# Ejercicios: PaLM\n\nTexto.")
     built = book.folder / "_build" / "html"
     assert (whole := book.build()).returncode == 0, whole.stderr
     before = BeautifulSoup(book.html("book/attention"), "html.parser")
     assert len(before.select("article a[href*='palm']")) == 6
+    library = BeautifulSoup(book.html("book/api"), "html.parser")
+    assert len(library.select("article a[href*='palm.html']")) >= 2
 
     course = book.folder / "course.toml"
     course.write_text('topics = ["attention"]\nleave_out = ["tensors"]', encoding="utf-8")
@@ -108,7 +118,8 @@ def test_a_topic_leaves_the_site_and_comes_back(tiny_book):
     )
     assert "y el cuaderno. También Tensores y esto." in said and "Una tarjeta" not in said
     assert not page.select("a[href*='palm']") and page.select("a[href='#sec-own']")
-    for name in ("exercises/attention", "book/index"):
+    assert "capítulo PaLM, por dentro" in book.html("book/api")
+    for name in ("exercises/attention", "book/index", "book/api"):
         assert "palm.html" not in book.html(name) and "Otra" not in book.html(name)
     downloaded = (built / "notebooks" / "book" / "attention.ipynb").read_text("utf-8")
     assert "Lo sigue PaLM, por dentro, o ese cap" in downloaded and "Una tarjeta" not in downloaded

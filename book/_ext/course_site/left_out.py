@@ -22,6 +22,7 @@ LABELLED = re.compile(r"^\(([\w-]+)\)=\s+#+ (.+)$", re.M)
 NAMED = re.compile(r"(?:^:(?:name|label): *|\$\$ *\((?=eq-))([\w-]+)", re.M)
 TITLE = re.compile(r"^# (.+)$", re.M)
 ROLE = re.compile(r"\{(doc|ref|numref|eq)\}`([^`]+)`")
+IN_DESCRIPTION = re.compile(r":(doc|eq):`([^`]+)`")
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s:]+\.(?:md|ipynb))(?:#[\w-]+)?\)")
 CARD = re.compile(r"^(:{3,})\{grid-item-card\}[^\n]*\n:link: (\S+)\n.*?^\1$\n*", re.M | re.S)
 EMPTY_GRID = re.compile(r"^(:{3,})\{grid\}[^\n]*\n(?::[\w-]+:[^\n]*\n)*\s*^\1$\n*", re.M)
@@ -53,10 +54,6 @@ class LeftOut:
     def retell(self, docname: str, text: str) -> str:
         """Da el texto de una página sin enlaces a lo que no está."""
 
-        def role(found: re.Match) -> str:
-            told = self._told(found[1], found[2], docname)
-            return found[0] if told is None else told
-
         def is_out(target: str) -> bool:
             return docname_join(docname, target) in self.titles
 
@@ -65,7 +62,16 @@ class LeftOut:
         text = CARD.sub(lambda m: "" if is_out(m[2]) else m[0], text)
         text = WHOLE_MAP.sub("", EMPTY_GRID.sub("", text))
         text = LINK.sub(lambda m: m[1] if is_out(m[2].rpartition(".")[0]) else m[0], text)
-        return ROLE.sub(role, text)
+        return self.without_roles(ROLE, docname, text)
+
+    def without_roles(self, roles: re.Pattern, docname: str, text: str) -> str:
+        """Da un texto con los roles que llevan a lo que no está en palabras."""
+
+        def role(found: re.Match) -> str:
+            told = self._told(found[1], found[2], docname)
+            return found[0] if told is None else told
+
+        return roles.sub(role, text)
 
     def _told(self, kind: str, content: str, docname: str) -> str | None:
         """Da lo que se lee en lugar de un enlace; None si lleva a algo que sí está."""
@@ -124,6 +130,12 @@ def mend_page(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = mend_source(app, docname, source[0])
 
 
+def mend_description(app: Sphinx, what, name, described, options, lines: list[str]) -> None:
+    """Lo mismo, en las descripciones de la biblioteca."""
+    text = app.left_out.without_roles(IN_DESCRIPTION, "", "\n".join(lines))
+    lines[:] = text.split("\n")
+
+
 def forget_built(app: Sphinx, exception: Exception | None) -> None:
     """Borra lo que quedó de una construcción con más temas."""
     if exception is None and app.builder.name == "html":
@@ -137,4 +149,6 @@ def setup(app: Sphinx) -> None:
     # sphinx-external-toc lee el índice con prioridad 900.
     app.connect("config-inited", leave_out_topics, priority=950)
     app.connect("source-read", mend_page)
+    # Después de que se vuelvan enlaces (500).
+    app.connect("autodoc-process-docstring", mend_description, priority=600)
     app.connect("build-finished", forget_built)
