@@ -121,9 +121,12 @@ def test_pages_have_a_picture_to_share(site: Path, page_name: str):
 
 
 def test_rows_are_named(site: Path, page_name: str):
-    """La primera columna de una tabla con la esquina vacía encabeza sus filas."""
-    for table in read(site, page_name).select("article table:has(thead td:first-child)"):
-        assert not table.select("tbody tr > td:first-child")
+    """La primera columna de una tabla con la esquina vacía encabeza sus filas, si dice algo."""
+    page = read(site, page_name)
+    for table in page.select("article table:has(thead td:first-child)"):
+        first = table.select("tbody tr > td:first-child")
+        assert not any(cell.get_text(strip=True) for cell in first)
+    assert all(head.get_text(strip=True) for head in page.select("article th"))
 
 
 def test_what_crawlers_and_lost_readers_get(site: Path):
@@ -195,6 +198,12 @@ def test_images_and_drawings_have_an_alternative(site: Path, page_name: str):
             continue
         name = drawing.get("aria-label") or getattr(drawing.find("title"), "string", "")
         assert drawing.get("role") == "img" and name, "dibujo sin alternativa"
+
+
+def test_what_opens_and_closes_says_what_it_is(site: Path, page_name: str):
+    for summary in read(site, page_name).select("summary"):
+        told = summary.get("aria-label") or summary.get_text(strip=True)
+        assert told or summary.select_one("img[alt], svg[aria-label], math"), summary
 
 
 def test_no_two_elements_share_an_id(site: Path, page_name: str):

@@ -61,6 +61,19 @@ def mend_markup(app: Sphinx, pagename, templatename, context, doctree) -> None:
     context["body"] = SIGNATURE.sub(unlisted, context["body"])
 
 
+def name_toggles(app: Sphinx, pagename, templatename, context, doctree) -> None:
+    """En el índice, el botón que despliega las páginas de otra dice qué hace."""
+    draw = context.get("generate_toctree_html")
+
+    def draw_named(*arguments, **options):
+        contents = draw(*arguments, **options)
+        toggle = '<summary aria-label="Mostrar u ocultar sus páginas">'
+        return str(contents).replace("<summary>", toggle)
+
+    if draw:
+        context["generate_toctree_html"] = draw_named
+
+
 def unlisted(signature: re.Match) -> str:
     text = signature[0].replace("</dd>", "</span>")
     for wrong, right in LINES:
@@ -73,7 +86,14 @@ def name_rows(table: re.Match) -> str:
     head, mark, rows = table[0].partition("<tbody>")
     if not CORNER.search(head):
         return table[0]
-    return head + mark + FIRST.sub(r'\1<th scope="row"\2>\3</th>', rows)
+    return head + mark + FIRST.sub(name_row, rows)
+
+
+def name_row(cell: re.Match) -> str:
+    """La primera celda de una fila la encabeza, si dice algo."""
+    if not re.sub(r"<[^>]*>", "", cell[3]).strip():
+        return cell[0]
+    return f'{cell[1]}<th scope="row"{cell[2]}>{cell[3]}</th>'
 
 
 # El veredicto de un cuaderno enlaza el archivo del capítulo, que está en la carpeta del curso.
@@ -115,6 +135,7 @@ def link_sources(app: Sphinx, what, name, described, options, lines: list[str]) 
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", choose_assets, priority=990)
     app.connect("html-page-context", mend_markup)
+    app.connect("html-page-context", name_toggles, priority=990)
     app.connect("html-page-context", lead_to_chapters)
     app.connect("doctree-resolved", drop_thebe_markup, priority=990)
     app.connect("autodoc-skip-member", drop_english_fields)
