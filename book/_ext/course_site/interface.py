@@ -86,14 +86,7 @@ def name_rows(table: re.Match) -> str:
     head, mark, rows = table[0].partition("<tbody>")
     if not CORNER.search(head):
         return table[0]
-    return head + mark + FIRST.sub(name_row, rows)
-
-
-def name_row(cell: re.Match) -> str:
-    """La primera celda de una fila la encabeza, si dice algo."""
-    if not re.sub(r"<[^>]*>", "", cell[3]).strip():
-        return cell[0]
-    return f'{cell[1]}<th scope="row"{cell[2]}>{cell[3]}</th>'
+    return head + mark + FIRST.sub(r'\1<th scope="row"\2>\3</th>', rows)
 
 
 # El veredicto de un cuaderno enlaza el archivo del capítulo, que está en la carpeta del curso.
