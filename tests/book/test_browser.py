@@ -353,7 +353,7 @@ def test_attention_on_paper(address: str, chromium, tmp_path: Path):
     assert len(re.findall(rb"/Type\s*/Page\b", sheets)) <= 17
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
-    assert page.locator("details:not([open])").count() == 0
+    assert page.locator(".bd-article details:not([open])").count() == 0
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
     assert page.evaluate(CUT) == []
     for hidden in (".lab-controls", ".lab-live", ".bd-sidebar-primary", ".page-doors", ".copybtn"):
