@@ -103,16 +103,34 @@ def read_course_settings(path: Path) -> CourseSettings:
     except UnicodeDecodeError:
         raise CourseSettingsError(f"«{path}» no está en UTF-8: guárdalo así.") from None
     except tomllib.TOMLDecodeError as error:
-        where = re.search(r"line (\d+)", str(error))
-        told = f" en la línea {where[1]}" if where else " al final"
-        raise CourseSettingsError(
-            f"«{path}» no es TOML{told}: se esperaba `clave = valor`, con los textos entre "
-            f"comillas."
-        ) from None
+        raise CourseSettingsError(_why_not_toml(path, str(error))) from None
     try:
         return _settings(found, path)
     except CourseSettingsError as error:
         raise CourseSettingsError(f"«{path}», {error}") from None
+
+
+_SLIPS = (
+    (re.compile("[“”«»]"), 'las comillas de TOML son rectas, así: "texto"'),
+    (re.compile(r"\d,\d"), "los decimales se escriben con punto"),
+    (re.compile(r"\\"), "en las rutas, usa / y no \\"),
+    (re.compile(r"\{[^\"}]*[+−-]\s*="), 'una letra con signo va entre comillas, como "A+" = 90'),
+    (re.compile(r"\[[^\]]*\"\s+\""), "entre un elemento de la lista y otro va una coma"),
+)
+"""Lo que más se escribe mal en un TOML, y cómo se escribe."""
+
+
+def _why_not_toml(path: Path, told: str) -> str:
+    """Dice dónde deja un archivo de ser TOML, y qué pudo pasar."""
+    where = re.search(r"line (\d+)", told)
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    line = lines[int(where[1]) - 1] if where and int(where[1]) <= len(lines) else ""
+    usual = "se esperaba `clave = valor`, con los textos entre comillas"
+    hints = [hint for slip, hint in _SLIPS if slip.search(line)]
+    if "overwrite" in told:
+        hints = ["esa clave está dos veces"]
+    place = f" en la línea {where[1]}, «{line.strip()[:60]}»" if where else " al final"
+    return f"«{path}» no es TOML{place}: {hints[0] if hints else usual}."
 
 
 def _settings(found: dict[str, Any], path: Path) -> CourseSettings:
@@ -160,11 +178,13 @@ def _contact(value: object, path: Path) -> str:
 
 
 def _logo(value: object, path: Path) -> Path:
-    if not isinstance(value, str) or not value.endswith(".svg"):
+    if not isinstance(value, str) or not value.lower().endswith(".svg"):
         raise _wrong("logo", "el nombre de un archivo .svg", value)
     logo, here = (path.parent / value).resolve(), path.parent.resolve()
-    if not logo.is_relative_to(here) or not logo.is_file():
+    if not logo.is_relative_to(here):
         raise _wrong("logo", f"un archivo que esté en «{here}» o en sus carpetas", value)
+    if not logo.is_file():
+        raise CourseSettingsError(f"`logo`: no existe «{logo}». Ponlo ahí o corrige el nombre.")
     content = logo.read_bytes()
     if len(content) > _MAX_LOGO:
         many = f"uno de {len(content) // 1000} kB"
@@ -198,10 +218,12 @@ def _topics(value: object, path: Path) -> tuple[str, ...]:
 
 
 def _pages(value: object, path: Path) -> tuple[str, ...]:
-    names = isinstance(value, list) and all(isinstance(each, str) for each in value)
-    if names and all(re.fullmatch(r"[a-z][a-z0-9_]*", each) for each in value):
-        return tuple(value)
-    raise _wrong("leave_out", "una lista de páginas del libro, como whole_models", value)
+    if not isinstance(value, list):
+        raise _wrong("leave_out", "una lista de páginas del libro, como whole_models", value)
+    for each in value:
+        if not isinstance(each, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", each):
+            raise _wrong("leave_out", "el nombre de una página del libro, como whole_models", each)
+    return tuple(value)
 
 
 _READERS: dict[str, Callable[[Any, Path], Any]] = {
@@ -245,7 +267,22 @@ def _numbers(scale: NumberScale, told: dict[str, Any]) -> NumberScale:
     if scale.passing_at is not None and scale.passing is None:
         expected = "que también se dijera con cuánto se aprueba, en `passing`"
         raise _wrong("passing_at", expected, told["passing_at"])
+    _require_some_fail(scale)
     return scale
+
+
+def _require_some_fail(scale: NumberScale) -> None:
+    """Quien no tiene ningún punto no aprueba."""
+    if scale.passing is None:
+        return
+    if scale.passing <= scale.lowest:
+        raise _wrong("passing", f"un número mayor que {scale.lowest}", scale.passing)
+    if scale.minimum is not None and scale.minimum >= scale.passing:
+        expected = (
+            f"la nota de quien no tiene ningún punto, menor que la de aprobar ({scale.passing}); "
+            f"con cuánto se aprueba se dice en `passing`"
+        )
+        raise _wrong("minimum", expected, scale.minimum)
 
 
 def _number(key: str, value: object, least: Decimal, most: Decimal) -> Decimal:
@@ -274,6 +311,10 @@ def _letter_table(value: object) -> dict[str, Decimal]:
         raise _wrong("letters", "una tabla, como `letters = { A = 90, B = 70, C = 0 }`", value)
     hundred = Decimal(100)
     read = {k: _number(f"letters.{k}", v, Decimal(0), hundred) for k, v in value.items()}
+    if fractions := [v for v in read.values() if 0 < v < 1]:
+        raise _wrong("letters", "porcentajes, como 90", min(fractions))
+    if not all(letter.strip() for letter in read):
+        raise _wrong("letters", "que cada una tuviera su letra", "")
     if min(read.values()) != 0 or len(set(read.values())) < len(read):
         raise _wrong("letters", "que una empezara en 0 y ninguna donde otra", ", ".join(read))
     return read

@@ -18,7 +18,12 @@ from rich.table import Table
 from rich.text import Text
 
 from course_lib.cli.terminal import print_error
-from course_lib.course_settings import CourseSettingsError, find_course_settings
+from course_lib.course_settings import (
+    AS_IT_COMES,
+    COURSE_FILE,
+    CourseSettingsError,
+    find_course_settings,
+)
 
 _PROGRAMS = {
     "make": ("los comandos make site y make test", "sudo apt-get install make"),
@@ -74,8 +79,11 @@ def _course() -> Finding:
         course = find_course_settings()
     except CourseSettingsError as error:
         return Finding("Curso", "", required=True, remedy=str(error))
+    if course == AS_IT_COMES:
+        return Finding("Curso", f"{course.name}, como viene (sin {COURSE_FILE})")
     told = f" ({', '.join(course.topics)})" if course.topics else ""
-    return Finding("Curso", f"{course.name}{told}")
+    scale = f"; notas en la escala {course.scale.name}" if course.scale else ""
+    return Finding("Curso", f"{course.name}{told}{scale}")
 
 
 def examine_for_student() -> list[Finding]:

@@ -50,6 +50,8 @@ llamarse `py`; en macOS y Linux, `python3`.
 En cada ejercicio, escribe tu respuesta donde dice `raise NotImplementedError` y ejecuta la celda
 que la comprueba.
 `exercises/` son los cuadernos{1}. La última celda de cada uno resume lo que llevas hecho.
+
+Sale de «Atención y Transformers»: el código, con licencia MIT; el texto y las figuras, CC BY 4.0.
 """
 
 
@@ -209,7 +211,8 @@ def release(
 
         def address(page: str) -> str:
             if book is not None:
-                return f"../{BOOK}/book/{page}.html"
+                there = (book / "book" / f"{page}.html").is_file()
+                return f"../{BOOK}/book/{page}.html" if there else ""
             return f"{site}book/{page}.html" if site else ""
 
         texts = {t: (root / "exercises" / f"{t}.ipynb").read_text("utf-8") for t in topics}

@@ -166,7 +166,11 @@ def _scale_told(results: ClassResults, sheet: GradesSheet | None = None) -> str:
         told += f" Aprueban {results.passed} de {len(results.grades)}, con {scale.passing}."
     rows = [row for s in results.students if sheet for row in sheet.rows_of(s.entry)]
     worth = {sheet.worth(row) for row in rows} - {None, scale.highest}
-    if worth:
+    if worth and scale.highest is None:
+        told += (
+            f" En {sheet.platform.capitalize()} van los puntos, en proporción: no admite letras."
+        )
+    elif worth:
         told += (
             f" En {sheet.platform.capitalize()} la tarea vale {max(worth):f}, que no es la nota "
             f"más alta: ahí van los puntos, en proporción."
