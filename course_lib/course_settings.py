@@ -5,18 +5,23 @@ Está en `course.toml`, que no es obligatorio: sin él, todo queda como viene.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from course_lib.scales import SCALES, LetterScale, NumberScale, Scale
 
 COURSE_FILE = "course.toml"
+SITE_MARK = "course.txt"
+"""El archivo del sitio que dice con qué curso se hizo."""
 _PACKAGE = Path(__file__).parent
 _MAX_LOGO = 200_000
 _EMAIL = re.compile(r"[^@\s<>\"']+@[^@\s<>\"']+\.[^@\s<>\"']+")
@@ -58,6 +63,22 @@ class CourseSettings:
         """Si el curso tiene ese tema."""
         return not self.topics or topic in self.topics
 
+    @property
+    def site_mark(self) -> str:
+        """Distingue el sitio de este curso del que se haría con otro `course.toml`."""
+        logo = self.logo.read_bytes() if self.logo else b""
+        pages = (sorted(self.topics), sorted(self.leave_out))
+        told = repr((self.name, self.institution, self.contact, pages, logo))
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    @cached_property
+    def absent_chapters(self) -> frozenset[str]:
+        """Los capítulos que no tiene: los de sus temas que faltan, y los de `leave_out`."""
+        topics = {own: chapters_of(own) for own in known_topics()}
+        out = {page for own, pages in topics.items() if not self.includes(own) for page in pages}
+        kept = {page for own, pages in topics.items() if self.includes(own) for page in pages}
+        return frozenset(out - kept | set(self.leave_out))
+
 
 AS_IT_COMES = CourseSettings()
 """El curso sin `course.toml`."""
@@ -88,6 +109,14 @@ def settings_in(folder: Path) -> CourseSettings:
 def known_topics() -> list[str]:
     """Los temas que se saben corregir."""
     return sorted(path.stem for path in (_PACKAGE / "judging" / "exercises").glob("*.json"))
+
+
+def chapters_of(topic: str) -> set[str]:
+    """El que se llama como el tema, y aquellos de los que son sus ejercicios."""
+    path = _PACKAGE / "judging" / "exercises" / f"{topic}.json"
+    exercises = json.loads(path.read_text(encoding="utf-8"))["exercises"]
+    pages = {each["section"]["page"] for each in exercises if "section" in each}
+    return {topic, *pages} - {""}
 
 
 def read_course_settings(path: Path) -> CourseSettings:

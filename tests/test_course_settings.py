@@ -63,6 +63,20 @@ def test_the_topics_are_those_with_a_notebook():
     assert known_topics() == sorted(p.stem for p in (ROOT / "exercises").glob("*.ipynb"))
 
 
+def test_the_chapters_it_does_not_have(tmp_path):
+    assert not AS_IT_COMES.absent_chapters
+    course = read(tmp_path, 'topics = ["attention", "bert"]\nleave_out = ["probability"]')
+    assert {"palm", "probability", "encoder"} <= course.absent_chapters
+    assert not {"attention", "bert", "fine_tuning", "tensors"} & course.absent_chapters
+
+
+def test_what_changes_the_site_changes_its_mark(tmp_path):
+    texts = ("", 'name = "X"', 'topics = ["palm"]', 'leave_out = ["palm"]', 'contact = "a@b.es"')
+    marks = [read(tmp_path, text).site_mark for text in texts]
+    assert len(set(marks)) == len(marks)
+    assert read(tmp_path, 'scale = "0-10"').site_mark == marks[0], "la escala no está en el sitio"
+
+
 def test_the_one_of_this_folder_is_found(tmp_path, monkeypatch):
     (tmp_path / "course.toml").write_text('name = "El mío"', encoding="utf-8")
     monkeypatch.chdir(tmp_path)

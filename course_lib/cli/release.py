@@ -46,7 +46,7 @@ def release(
     selected = list(dict.fromkeys(topics or course.topics or known))
     try:
         with Console(stderr=True).status("Preparando la carpeta…"):
-            write_release(selected, root, out, offline=offline, book=book, name=course.name)
+            write_release(selected, root, out, offline=offline, book=book, course=course)
     except ReleaseError as error:
         print_error(str(error))
         raise typer.Exit(1) from None

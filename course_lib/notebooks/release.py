@@ -18,7 +18,7 @@ from pathlib import Path
 
 from course_lib import __version__
 from course_lib._extras import extra
-from course_lib.course_settings import AS_IT_COMES
+from course_lib.course_settings import AS_IT_COMES, SITE_MARK, CourseSettings
 
 with extra("author"):
     import nbformat
@@ -174,6 +174,21 @@ def _write_readme(folder: Path, name: str) -> None:
     (folder / "LEEME.md").write_text(_README.format(how, book, name), encoding="utf-8")
 
 
+def _require_book(book: Path, course: CourseSettings) -> None:
+    """Exige un sitio construido, sin soluciones y con el curso como está ahora."""
+    how = "hazlo con `make site SOLUTIONS=0`"
+    if not (book / "book").is_dir():
+        raise ReleaseError(f"{book} no es el libro construido; {how}.")
+    if (book / "solutions").exists():
+        raise ReleaseError(f"{book} lleva las soluciones; {how}.")
+    mark = book / SITE_MARK
+    if not mark.is_file() or mark.read_text(encoding="utf-8").strip() != course.site_mark:
+        raise ReleaseError(
+            f"{book} se construyó con otro course.toml, o antes de cambiarlo: sus páginas no son "
+            f"las de «{course.name}» como está ahora; {how}."
+        )
+
+
 def release(
     topics: Iterable[str],
     root: Path,
@@ -181,7 +196,7 @@ def release(
     *,
     offline: bool = False,
     book: Path | None = None,
-    name: str = AS_IT_COMES.name,
+    course: CourseSettings = AS_IT_COMES,
 ) -> None:
     """Escribe la carpeta de un aula, de una vez: o está entera, o no está.
 
@@ -191,18 +206,17 @@ def release(
         out: la carpeta; si existe, está vacía.
         offline: lleva también todo lo que se instala, para equipos como este.
         book: el sitio construido, sin soluciones, que va en `libro/`.
-        name: cómo se llama el curso.
+        course: el curso, con el que se hizo el sitio.
 
     Errores:
-        ReleaseError: ya hay algo en `out`, el sitio lleva soluciones, o no se pudo descargar.
+        ReleaseError: ya hay algo en `out`, el sitio lleva soluciones o es de otro curso, o no se
+            pudo descargar.
     """
     out = out.resolve()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ReleaseError(f"{out} ya tiene algo: elige otra carpeta, o vacíala.")
-    if book is not None and not (book / "book").is_dir():
-        raise ReleaseError(f"{book} no es el libro construido; hazlo con `make site SOLUTIONS=0`.")
-    if book is not None and (book / "solutions").exists():
-        raise ReleaseError(f"{book} lleva las soluciones; hazlo con `make site SOLUTIONS=0`.")
+    if book is not None:
+        _require_book(book, course)
     site = configured_address(root)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
@@ -217,13 +231,13 @@ def release(
 
         texts = {t: (root / "exercises" / f"{t}.ipynb").read_text("utf-8") for t in topics}
         notebooks = {topic: with_links(text, address) for topic, text in texts.items()}
-        write_folder(folder, notebooks, root, wheel, name=name)
+        write_folder(folder, notebooks, root, wheel, name=course.name)
         if book is not None:
             shutil.copytree(book, folder / BOOK)
         if offline:
             pip = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", WHEELHOUSE]
             _run([*pip, "-r", "requirements.txt"], folder)
-        _write_readme(folder, name)
+        _write_readme(folder, course.name)
         if out.exists():
             out.rmdir()
         folder.rename(out)

@@ -4,6 +4,8 @@ import json
 
 from bs4 import BeautifulSoup
 
+from course_lib.course_settings import SITE_MARK, settings_in
+
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
 COURSE = """
 name = "Redes & lenguas"
@@ -34,6 +36,7 @@ def test_the_site_is_named_by_its_course_file(tiny_book):
     built = book.folder / "_build" / "html"
     assert json.loads((built / "manifest.webmanifest").read_text())["name"] == "Redes & lenguas"
     assert (built / "_static" / "escudo.svg").read_text() == LOGO
+    assert (built / SITE_MARK).read_text().strip() == settings_in(book.folder).site_mark
 
     (book.folder / "course.toml").write_text('name = "Redes', encoding="utf-8")
     told = book.build()

@@ -7,11 +7,13 @@ import re
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from course_lib.course_settings import AS_IT_COMES, SITE_MARK
 from course_lib.notebooks import release
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,12 +106,20 @@ def test_the_book_goes_with_it_and_never_the_solutions(tmp_path, monkeypatch):
     book = tmp_path / "html"
     (book / "book").mkdir(parents=True)
     (book / "book" / "attention.html").write_text("Atención")
+    (book / SITE_MARK).write_text(f"{AS_IT_COMES.site_mark}\n")
     release.release(["attention"], ROOT, tmp_path / "curso", book=book)
     notebook = (tmp_path / "curso" / "exercises" / "attention.ipynb").read_text(encoding="utf-8")
     (link,) = set(re.findall(r"\]\((\.\./libro/[^)]+)\)", notebook))
     assert (tmp_path / "curso" / "exercises" / link).resolve().read_text() == "Atención"
     (book / "solutions").mkdir()
     with pytest.raises(release.ReleaseError, match="lleva las soluciones"):
+        release.release(["attention"], ROOT, tmp_path / "otra", book=book)
+    (book / "solutions").rmdir()
+    ours = replace(AS_IT_COMES, topics=("attention",))
+    with pytest.raises(release.ReleaseError, match=r"se construyó con otro course\.toml"):
+        release.release(["attention"], ROOT, tmp_path / "otra", book=book, course=ours)
+    (book / SITE_MARK).unlink()
+    with pytest.raises(release.ReleaseError, match="antes de cambiarlo"):
         release.release(["attention"], ROOT, tmp_path / "otra", book=book)
     assert not (tmp_path / "otra").exists()
 

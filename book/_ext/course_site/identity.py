@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from course_lib.course_settings import AS_IT_COMES, CourseSettingsError, settings_in
+from course_lib.course_settings import AS_IT_COMES, SITE_MARK, CourseSettingsError, settings_in
 
 from .contents import ADVICE
 
@@ -35,6 +35,13 @@ def sign(app: Sphinx, pagename, templatename, context, doctree) -> None:
     context["course"] = app.config.course_settings
 
 
+def mark_the_site(app: Sphinx, exception: Exception | None) -> None:
+    """Deja dicho con qué curso se hizo, para no repartir el de otro."""
+    if exception is None and app.builder.name == "html":
+        mark = app.config.course_settings.site_mark
+        Path(app.outdir, SITE_MARK).write_text(f"{mark}\n", encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     app.add_config_value("course_name", "", "env")
     app.add_config_value("course_settings", AS_IT_COMES, "")
@@ -42,3 +49,4 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", read_settings, priority=400)
     app.connect("source-read", name_the_front_page)
     app.connect("html-page-context", sign)
+    app.connect("build-finished", mark_the_site)

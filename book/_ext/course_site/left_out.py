@@ -16,7 +16,7 @@ from sphinx.util.nodes import split_explicit_title
 from course_lib.course_settings import CourseSettings, known_topics
 
 from .contents import ADVICE, drop_pages
-from .journey import EXERCISES, steps_of
+from .journey import EXERCISES
 
 LABELLED = re.compile(r"^\(([\w-]+)\)=\s+#+ (.+)$", re.M)
 NAMED = re.compile(r"(?:^:(?:name|label): *|\$\$ *\((?=eq-))([\w-]+)", re.M)
@@ -87,20 +87,11 @@ class LeftOut:
         return f"{'figura ' if kind == 'numref' else ''}de «{self.titles[page]}»"
 
 
-def pages_left_out(app: Sphinx, course: CourseSettings) -> set[str]:
+def pages_left_out(course: CourseSettings) -> set[str]:
     """Las páginas de los temas que el curso no tiene, menos las que comparte con los que sí."""
-    out, kept = set(), set()
-    for topic in known_topics():
-        if course.includes(topic):
-            kept |= chapters_of(app, topic)
-        else:
-            out |= {*chapters_of(app, topic), f"{EXERCISES}{topic}", f"solutions/{topic}"}
-    return (out - kept) | {f"book/{name}" for name in course.leave_out}
-
-
-def chapters_of(app: Sphinx, topic: str) -> set[str]:
-    """El que se llama como el tema, y aquellos de los que son sus ejercicios."""
-    return {f"book/{topic}", *(f"book/{step.page}" for step in steps_of(app, topic) if step.page)}
+    out = [topic for topic in known_topics() if not course.includes(topic)]
+    sheets = {f"{kind}{topic}" for topic in out for kind in (EXERCISES, "solutions/")}
+    return sheets | {f"book/{name}" for name in course.absent_chapters}
 
 
 def leave_out_topics(app: Sphinx, config) -> None:
@@ -111,7 +102,7 @@ def leave_out_topics(app: Sphinx, config) -> None:
             f"\n`leave_out`, en course.toml: se esperaban páginas del índice (_toc.yml), y llegó "
             f"«{unknown[0]}».\n\n{ADVICE}"
         )
-    names = pages_left_out(app, course)
+    names = pages_left_out(course)
     for name in sorted(names):
         for path in Path(app.srcdir).glob(f"{name}.*"):
             if path.suffix in (".md", ".ipynb"):

@@ -28,6 +28,7 @@ from course_lib.grading.classroom.results import (
     ClassTopic,
     Graded,
     Student,
+    StudentTopic,
     percent,
     topic_outline,
 )
@@ -204,6 +205,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= {
         "address": _address,
+        "chapters": _chapters,
         "date": _date,
         "file": _file,
         "fingerprint": _fingerprint,
@@ -247,6 +249,12 @@ def _property(result: ExerciseResult) -> str:
     """En qué se nota el fallo."""
     name = result.property or ""
     return _PROPERTIES.get(name) or f"falla {visible(name, 40) or 'otra cosa'}"
+
+
+def _chapters(topic: StudentTopic, course: CourseSettings) -> dict[str, str]:
+    """Los capítulos que preparan un tema, menos los que el curso no tiene."""
+    absent = course.absent_chapters
+    return {page: name for page, name in topic.outline.chapters.items() if page not in absent}
 
 
 def _file(one: Graded) -> str:

@@ -15,6 +15,7 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
+from course_lib.course_settings import CourseSettings
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.report import class_report, feedback_page
 from course_lib.grading.classroom.results import ClassResults, Graded
@@ -142,6 +143,15 @@ def test_what_to_do_next_names_the_exercises_and_the_chapters():
     assert links == ["https://curso.example/libro/book/attention.html"]
     targets = {a["href"][1:] for a in page.select("a[href^='#']")}
     assert targets and targets <= {tag["id"] for tag in page.select("[id]")}
+
+
+def test_a_chapter_that_is_not_in_the_course_is_not_linked():
+    course = CourseSettings(leave_out=("attention",))
+    page = page_of([typical()], site="https://curso.example", course=course)
+    assert not parse(page).select("a[href^=http]") and "Vuelve a leer" not in said(page)
+    whole = [graded(*(answer(e.name.partition(".")[2]) for e in topic_exercises("attention")))]
+    text = said(page_of(whole, site="https://curso.example", course=course))
+    assert "mira «Para saber más», al final de cada capítulo." in text
 
 
 def test_a_perfect_notebook_has_nothing_to_correct():
