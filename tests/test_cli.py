@@ -78,7 +78,7 @@ def test_the_help_has_a_short_name():
 
 def test_grade_says_how_it_ends():
     told = " ".join(re.sub("[│╭╰─╮╯]", " ", run("grade", "--help").output).split())
-    assert "con 3 si se publicó y hay entregas que no se pudieron calificar" in told
+    assert "con 3 si se publicó y hay quien no la tiene, y se dice por qué" in told
 
 
 @pytest.mark.parametrize(
@@ -324,9 +324,30 @@ def test_grade_never_guesses_which_topics_count(fake_grader, monkeypatch, tmp_pa
     assert "https://example.org/curso/book/" in pages and "Sin entregar: " in pages
     monkeypatch.setattr(class_run, "grade_task", half_right)
     done = run(*shlex.split(one)[1:])
-    assert done.exit_code == 0 and "cuenta attention (lo que pediste" in done.stdout
+    assert done.exit_code == 3 and "cuenta attention (lo que pediste" in done.stdout
     assert "No cuenta: bert." in done.stdout
+    assert (
+        "❔ eva, sin nota: solo entregó «BERT y su ajuste fino», que no cuenta para esta nota."
+        in done.stdout
+    )
     assert "bert (9, no cuenta)" in (out / "grades.csv").read_text("utf-8-sig")
+
+
+def test_a_class_outside_the_course_is_told_so(fake_grader, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    deliver(tmp_path / "class", eva='"bert"', luis='"bert" ')
+    (tmp_path / "course.toml").write_text('topics = ["attention", "palm"]', encoding="utf-8")
+    done = run("grade", "class", "--out", "out")
+    assert done.exit_code == 3, done.output
+    assert "de ningún tema de este curso, que son attention, palm (`topics`" in done.stdout
+    assert "Se entregó bert (2 estudiantes)." in done.stdout
+    assert "eva, sin nota: solo entregó «BERT" in done.stdout
+    grades = (tmp_path / "out" / "grades.csv").read_text("utf-8-sig")
+    assert "sin nota: solo entregó «BERT y su ajuste fino», que no cuenta para esta nota" in grades
+    assert ",0,0,0," not in grades
+    assert "Sin nada que cuente" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    page = next((tmp_path / "out" / "feedback").glob("eva*.html")).read_text("utf-8")
+    assert "Sin nota" in page and "0 de 0" not in page
 
 
 def test_grade_of_one_topic_says_why_it_counts(fake_grader, tmp_path):
@@ -340,9 +361,9 @@ def test_the_course_file_says_what_counts_and_in_which_scale(fake_grader, tmp_pa
     text = 'name = "Redes"\ntopics = ["attention", "palm"]\nscale = "0-20"\npassing = 11\n'
     (tmp_path / "course.toml").write_text(text, encoding="utf-8")
     done = run("grade", "class", "--out", "out")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 3, done.output
     assert "es el único tema del curso que se entregó). No cuenta: bert." in done.stdout
-    assert "Notas en la escala 0-20. Aprueban 0 de 2, con 11." in done.stdout
+    assert "Notas en la escala 0-20. Aprueban 0 de 1, con 11." in done.stdout
     assert "Nota (0-20),Aprueba" in (tmp_path / "out" / "grades.csv").read_text("utf-8-sig")
     assert "<title>Redes · " in (tmp_path / "out" / "report.html").read_text("utf-8")
     asked = run("grade", "class", "--out", "out", "--topic", "bert")

@@ -25,8 +25,8 @@ SOME_NOT_GRADED = 3
 """Con qué se termina si se publicó todo y hay entregas sin nota: no es que algo fallara."""
 
 EPILOG = (
-    "Termina con 0 si todo tiene nota; con 3 si se publicó y hay entregas que no se pudieron "
-    "calificar; con 1 si algo falló; con 2 si se pidió mal o falta la caja."
+    "Termina con 0 si todo tiene nota; con 3 si se publicó y hay quien no la tiene, y se dice "
+    "por qué; con 1 si algo falló; con 2 si se pidió mal o falta la caja."
 )
 
 
@@ -150,7 +150,7 @@ def grade(
         options = {"workers": workers, "cluster": cluster, "sandboxed": not unsafe_no_sandbox}
         options["compare"] = compare
         results = _grade_and_publish(submissions, out, topics, printed, **options)
-    if results.refused:
+    if results.refused or results.off_topic:
         raise typer.Exit(SOME_NOT_GRADED)
 
 
@@ -344,6 +344,9 @@ def _print_summary(results: object, published: object) -> None:
         told = [f"{mark} {who}: {one.result.message}"] if mark else []
         for text in (*told, *(f"⚠️ {who}: {note}" for note in one.result.notes)):
             console.print(clean(text, 500), markup=False, highlight=False, soft_wrap=True)
+    for student in results.off_topic:
+        text = clean(f"❔ {student.name}, sin nota: {student.off_topic}.", 500)
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
     for text in (published.topics, published.scale):
         if text:
             console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -389,6 +392,8 @@ def _foreseen_in_words(
         f"Estudiantes: {students}. Entregas que se califican: {len(found) - refused}; que no: "
         f"{refused}."
     )
+    if not delivered and refused < len(found):
+        yield "Nadie tendría nota: lo que se entregó no es de ningún tema de este curso."
     if delivered:
         told = ", ".join(f"{topic} ({len(delivered[topic])})" for topic in sorted(delivered))
         yield f"Temas, y cuántos estudiantes entregaron cada uno: {told}."

@@ -53,7 +53,7 @@ def write_grades(results: ClassResults, path: Path) -> None:
     header += [f"{name} ({points})" for name, points in exercises.items()]
     rows = [
         [
-            *_summary(student, known=bool(student.best and results.counted)),
+            *_summary(student, known=student.has_grade),
             *_grade_cells(student, _grade_header(results)),
             *_points(student, worth, exercises),
             _remarks(student),
@@ -96,6 +96,7 @@ def _points(student: Student, topics: Iterable[str], exercises: Iterable[str]) -
 def _remarks(student: Student) -> str:
     found = [_refusal(one) for one in student.refused]
     found += [_aside(student)] if student.set_aside else []
+    found += [f"sin nota: {student.off_topic}"] if student.off_topic else []
     return plain_cell(clean_name(" | ".join(found), 1000))
 
 
@@ -124,9 +125,9 @@ def write_worksheet(
     Moodle se conservan sus columnas, su orden, su idioma y quienes no entregaron; solo cambian la
     calificación, proporcional a la máxima de la hoja, y los comentarios, detrás de los que ya
     hubiera. Si el curso tiene una escala de números y la tarea vale lo que su nota más alta, la
-    calificación es la nota. A quien no se le pudo calificar nada no se le pone nota: solo el
-    comentario que dice por qué. Sin plantilla, las entregas por equipos no se distinguen, porque
-    el número del equipo parece el de una persona: úsala.
+    calificación es la nota. A quien no se le pudo calificar nada, o nada que cuente, no se le pone
+    nota: solo el comentario que dice por qué. Sin plantilla, las entregas por equipos no se
+    distinguen, porque el número del equipo parece el de una persona: úsala.
 
     Argumentos:
         results: lo que obtuvo la clase.
@@ -144,7 +145,7 @@ def write_worksheet(
     missing = []
     for student, rows in zip(students, places, strict=True):
         for row in rows:
-            if student.best and results.counted:
+            if student.has_grade:
                 sheet.set_grade(row, *_grade_out_of(student, scale, sheet.worth(row)))
             sheet.set_comment(row, _comment(student))
         if not rows:
@@ -182,6 +183,8 @@ def _comment(student: Student) -> str:
             if each.result.points < each.result.max_points
         ]
         parts.append(f"<ul>{''.join(lines)}</ul>" if lines else "")
+    if student.off_topic:
+        parts.append(f"<p>Sin nota: {html_cell(student.off_topic)}.</p>")
     for one in student.refused:
         message = html_cell(clean_name(_refusal(one), 600).rstrip("."))
         parts.append(f"<p>Sin calificar: {message}.</p>")

@@ -47,13 +47,18 @@ def foresee(
         course: el curso, que puede no tener todos los temas.
     """
     seen = [_foresee_one(entry, topics[0] if len(topics) == 1 else None) for entry in entries]
-    own = Counter((one.entry.owner, one.topic) for one in seen if not one.refusal)
-    return [
-        one
-        if one.refusal
-        else replace(one, note=_note(one, own[one.entry.owner, one.topic], topics, course))
-        for one in seen
-    ]
+    read = [one for one in seen if not one.refusal]
+    own = Counter((one.entry.owner, one.topic) for one in read)
+    counting = {one.entry.owner for one in read if _counts(one.topic, topics, course)}
+
+    def note(one: Foreseen) -> str:
+        if not _counts(one.topic, topics, course):
+            alone = "" if one.entry.owner in counting else "; no hay otra cosa: queda sin nota"
+            return f"no cuenta para la nota{alone}"
+        together = own[one.entry.owner, one.topic]
+        return f"de sus {together} cuadernos del tema cuenta el mejor" if together > 1 else ""
+
+    return [one if one.refusal else replace(one, note=note(one)) for one in seen]
 
 
 def _foresee_one(entry: Entry, topic: str | None) -> Foreseen:
@@ -70,7 +75,5 @@ def _foresee_one(entry: Entry, topic: str | None) -> Foreseen:
     return Foreseen(entry, found, COURSE_NOTEBOOKS.get(kind, ""))
 
 
-def _note(one: Foreseen, together: int, topics: list[str], course: CourseSettings) -> str:
-    if one.topic not in (topics or [one.topic]) or not course.includes(one.topic):
-        return "no cuenta para la nota"
-    return f"de sus {together} cuadernos del tema cuenta el mejor" if together > 1 else ""
+def _counts(topic: str | None, topics: list[str], course: CourseSettings) -> bool:
+    return topic in (topics or [topic]) and course.includes(topic)

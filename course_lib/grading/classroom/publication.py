@@ -148,12 +148,23 @@ def require_clear_topics(results: ClassResults) -> None:
 def _why_counted(results: ClassResults) -> str:
     """Dice en una línea qué temas cuentan, por qué, y cuáles no."""
     if not results.counted:
-        return ""
+        return _nothing_counts(results)
     extra = [topic for topic in results.delivered if topic not in results.counted]
     only = f"es el único tema{' del curso' if extra else ''} que se entregó"
     why = "lo que pediste con --topic" if results.asked else only
     tail = f" No {_count(extra)}: {', '.join(extra)}." if extra else ""
     return f"Para la nota {_count(results.counted)} {', '.join(results.counted)} ({why}).{tail}"
+
+
+def _nothing_counts(results: ClassResults) -> str:
+    """Dice que lo entregado no es del curso, si es eso lo que pasa."""
+    if not results.delivered:
+        return ""
+    told = ", ".join(f"{topic} ({_students(n)})" for topic, n in results.delivered.items())
+    return (
+        f"Nadie tiene nota: lo que se entregó no es de ningún tema de este curso, que son "
+        f"{', '.join(results.course.topics)} (`topics`, en course.toml). Se entregó {told}."
+    )
 
 
 def _scale_told(results: ClassResults, sheet: GradesSheet | None = None) -> str:

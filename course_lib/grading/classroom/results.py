@@ -84,10 +84,11 @@ class ClassResults:
         self.students = _students(self.works, self.counted, course.scale)
         self.topics = [ClassTopic(name, self.students, done) for name in self.worth]
         self.max_points = sum(self.counted.values())
-        self.percents = [student.percent for student in self.students if student.best]
+        self.percents = [student.percent for student in self.students if student.has_grade]
         self.grades = [student.grade for student in self.students if student.grade is not None]
         self.graded = len(done)
         self.refused = [(s, one) for s in self.students for one in s.refused]
+        self.off_topic = [student for student in self.students if student.off_topic]
         self.set_aside = [(s, s.set_aside) for s in self.students if s.set_aside]
         each = [(s, one) for s in self.students for one in s.works]
         self.stopped = [(s, one) for s, one in each if one.result.broken_cells]
@@ -216,7 +217,8 @@ class Student:
                 graded.setdefault(one.result.topic, []).append(one)
         self.best = {t: StudentTopic(t, own, counts=t in counted) for t, own in graded.items()}
         self.topics = [self.best[name] for name in sorted(self.best)]
-        self.points = sum(topic.result.points for topic in self.topics if topic.counts)
+        own = [topic for topic in self.topics if topic.counts]
+        self.has_grade, self.points = bool(own), sum(topic.result.points for topic in own)
         self.max_points = sum(counted.values())
         self.percent = percent(self.points, self.max_points)
         self.grade = self._grade(scale)
@@ -227,9 +229,18 @@ class Student:
         self.undelivered = [(topic_outline(name).title, counted[name]) for name in missing]
 
     def _grade(self, scale: Scale | None) -> ShownGrade | None:
-        """Su nota; nadie la tiene si no hay escala, ni quien no tiene nada calificado."""
-        known = scale is not None and self.best and self.max_points
+        """Su nota; nadie la tiene si no hay escala, ni quien no tiene nada que cuente."""
+        known = scale is not None and self.has_grade and self.max_points
         return scale.grade(self.points, self.max_points) if known else None
+
+    @property
+    def off_topic(self) -> str:
+        """Por qué no tiene nota quien solo tiene calificado lo que no cuenta; si no, vacío."""
+        if self.has_grade or not self.topics:
+            return ""
+        titles = " y ".join(f"«{topic.outline.title}»" for topic in self.topics)
+        counts = "cuenta" if len(self.topics) == 1 else "cuentan"
+        return f"solo entregó {titles}, que no {counts} para esta nota"
 
     def evidence(self, exercise: str) -> Evidence:
         """Su código y el caso en que falla, para quien califica."""

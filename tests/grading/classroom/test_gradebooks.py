@@ -271,6 +271,9 @@ def test_a_notebook_of_another_topic_does_not_lower_the_grade_of_the_others(tmp_
     found = {r["Participante"]: r["b (14, no cuenta)"] for r in read_grades(tmp_path / "g.csv")}
     assert found == {"7": "14", "8": "", "9": "", "10": "", "11": ""}
     assert {row["Porcentaje"] for row in read_grades(tmp_path / "g.csv")} == {"100"}
+    write_worksheet(works[1:], tmp_path / "o.csv", template, ["a"])
+    grade, comment = read_as_moodle((tmp_path / "o.csv").read_bytes())[7]
+    assert grade is None and "Sin nota: solo entregó «b», que no cuenta" in comment
 
 
 @pytest.mark.parametrize("easy", range(1, 6))

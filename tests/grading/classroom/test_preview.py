@@ -63,7 +63,8 @@ def test_it_says_the_topic_of_each_and_what_is_discarded_and_why(delivered):
 
 def test_what_was_not_asked_for_does_not_count(delivered):
     found = told(delivered, ["attention"])
-    assert found["bert.ipynb"] == ("bert", "", "no cuenta para la nota")
+    alone = "no cuenta para la nota; no hay otra cosa: queda sin nota"
+    assert found["bert.ipynb"] == ("bert", "", alone)
     assert found["other.ipynb"] == ("attention", "", ""), "con un solo tema, es de él"
 
 

@@ -43,6 +43,19 @@ def test_of_each_topic_the_best_counts():
     assert results.delivered == {"a": 2, "b": 1}
 
 
+def test_who_delivered_nothing_that_counts_has_no_grade_and_is_told():
+    works = [graded("Ana", "a", 3), graded("Luis", "b", 9), graded("Eva", "a", 0)]
+    results = ClassResults(works, ["a"])
+    assert [(s.name, s.has_grade) for s in results.students] == [
+        ("Ana", True),
+        ("Eva", True),
+        ("Luis", False),
+    ]
+    assert results.percents == [30, 0], "un cero es de quien entregó lo que se pedía"
+    (luis,) = results.off_topic
+    assert luis.off_topic == "solo entregó «b», que no cuenta para esta nota"
+
+
 def test_a_topic_counts_every_notebook_and_each_student_once():
     works = [graded(name, "a", n, key=f"{name}{n}") for n, name in enumerate("xyz")]
     works += [graded("x", "a", 10, key="x10"), graded("y", None, 0, status="unknown")]
