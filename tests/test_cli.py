@@ -525,6 +525,24 @@ def test_doctor_says_which_course_it_is_and_what_is_wrong_with_its_file(tmp_path
     assert course.missing and course.required and "y llegó 7" in course.remedy
 
 
+def test_doctor_knows_the_pages_of_the_book(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "course.toml").write_text('leave_out = ["palm", "nada"]', encoding="utf-8")
+    assert "no hay una página «nada» en _toc.yml" in doctor._course().remedy
+    (tmp_path / "course.toml").write_text('leave_out = ["palm"]', encoding="utf-8")
+    assert doctor._course().value
+
+
+def test_doctor_looks_at_a_class(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "examine", list)
+    folder = deliver(tmp_path / "class", **{"Ana García": "{}", "Luis Gil": "{}"})
+    assert "2 estudiantes, 2 archivos" in run("doctor", folder).stdout
+    deliver(folder, **{"garcia ana (1)": "{}", "Luis Gila": "{}"})
+    told = doctor._submissions(folder)
+    assert told.missing and told.remedy.endswith("misma persona: «Ana García» y «garcia ana (1)»")
+    assert run("doctor", tmp_path / "nada").exit_code == 1
+
+
 def test_doctor_fails_without_a_required_package(monkeypatch):
     version = doctor._version
     monkeypatch.setattr(doctor, "_version", lambda name: "" if name == "torch" else version(name))

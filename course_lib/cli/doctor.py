@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+import course_lib
 from course_lib.cli.terminal import print_error
 from course_lib.course_settings import (
     AS_IT_COMES,
@@ -81,9 +82,34 @@ def _course() -> Finding:
         return Finding("Curso", "", required=True, remedy=str(error))
     if course == AS_IT_COMES:
         return Finding("Curso", f"{course.name}, como viene (sin {COURSE_FILE})")
+    pages = _pages()
+    if unknown := [page for page in course.leave_out if pages and page not in pages]:
+        remedy = f"`leave_out`, en {COURSE_FILE}: no hay una página «{unknown[0]}» en _toc.yml"
+        return Finding("Curso", "", required=True, remedy=f"{remedy}; corrígela o quítala")
     told = f" ({', '.join(course.topics)})" if course.topics else ""
     scale = f"; notas en la escala {course.scale.name}" if course.scale else ""
     return Finding("Curso", f"{course.name}{told}{scale}")
+
+
+def _pages() -> list[str]:
+    """Las páginas del libro, que están en su índice; ninguna si la biblioteca vino sola."""
+    contents = Path(course_lib.__file__).parents[1] / "_toc.yml"
+    text = contents.read_text(encoding="utf-8") if contents.is_file() else ""
+    return re.findall(r"^ *(?:root:|- file:) *(?:book|exercises|solutions)/(\w+) *$", text, re.M)
+
+
+def _submissions(path: Path) -> Finding:
+    """Cuántas entregas hay, y si dos parecen de la misma persona."""
+    from course_lib.grading.classroom.collection import CollectionError, collect
+    from course_lib.grading.classroom.preview import look_alikes_told
+
+    try:
+        entries = collect(path)
+    except CollectionError as error:
+        return Finding("Entregas", "", required=True, remedy=str(error))
+    told = f"{len({entry.owner for entry in entries})} estudiantes, {len(entries)} archivos"
+    alike = look_alikes_told(entries)
+    return Finding("Entregas", "" if alike else told, remedy=alike and f"{told}; {alike}")
 
 
 def examine_for_student() -> list[Finding]:
@@ -239,6 +265,10 @@ def _which(name: str) -> str:
 
 
 def doctor(
+    submissions: Annotated[
+        Path | None,
+        typer.Argument(metavar="ENTREGAS", help="También mira la carpeta o el ZIP de una clase."),
+    ] = None,
     student: Annotated[
         bool, typer.Option("--student", help="Solo lo que hace falta para los ejercicios.")
     ] = False,
@@ -247,6 +277,8 @@ def doctor(
     console = Console()
     table = Table("", "Qué", "Valor", title="Este equipo")
     findings = examine_for_student() if student else examine()
+    if submissions is not None:
+        findings.append(_submissions(submissions))
     for finding in findings:
         table.add_row(_mark(finding), finding.name, Text(finding.value or finding.remedy))
     console.print(table)

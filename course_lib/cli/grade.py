@@ -386,6 +386,8 @@ def _print_foreseen(
 def _foreseen_in_words(
     found: list, delivered: dict[str, set[str]], topics: list[str], sheet: object
 ) -> Iterator[str]:
+    from course_lib.grading.classroom.preview import look_alikes_told
+
     refused = sum(bool(one.refusal) for one in found)
     students = len({one.entry.owner for one in found})
     yield (
@@ -394,6 +396,8 @@ def _foreseen_in_words(
     )
     if not delivered and refused < len(found):
         yield "Nadie tendría nota: lo que se entregó no es de ningún tema de este curso."
+    if alike := look_alikes_told(one.entry for one in found):
+        yield f"Mira los nombres: {alike}."
     if delivered:
         told = ", ".join(f"{topic} ({len(delivered[topic])})" for topic in sorted(delivered))
         yield f"Temas, y cuántos estudiantes entregaron cada uno: {told}."

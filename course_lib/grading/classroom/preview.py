@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from course_lib.course_settings import AS_IT_COMES, CourseSettings
 from course_lib.grading.classroom.collection import Entry
+from course_lib.grading.classroom.results import alphabetical
 from course_lib.grading.provenance import COURSE_NOTEBOOKS, course_notebook
 from course_lib.grading.submission import (
     UNKNOWN_TOPIC,
@@ -77,3 +79,26 @@ def _foresee_one(entry: Entry, topic: str | None) -> Foreseen:
 
 def _counts(topic: str | None, topics: list[str], course: CourseSettings) -> bool:
     return topic in (topics or [topic]) and course.includes(topic)
+
+
+_NOT_A_NAME = frozenset({"copia", "copy", "de", "final", "nuevo", "of"})
+
+
+def look_alikes(entries: Iterable[Entry]) -> list[list[str]]:
+    """Los nombres que parecen de una misma persona: solo cambian acentos, orden o un «(1)».
+
+    A quien lo distingue una plataforma, con su número, no se le confunde con nadie.
+    """
+    groups: dict[tuple[str, ...], set[str]] = {}
+    for entry in entries:
+        if entry.participant is None:
+            words = re.findall(r"[^\W\d_]+", alphabetical(entry.student))
+            key = tuple(sorted(word for word in words if word not in _NOT_A_NAME))
+            groups.setdefault(key or (entry.student,), set()).add(entry.student)
+    return [sorted(names) for names in groups.values() if len(names) > 1]
+
+
+def look_alikes_told(entries: Iterable[Entry]) -> str:
+    """Lo dice en una línea; vacío si no hay ninguno."""
+    told = "; ".join(" y ".join(f"«{name}»" for name in names) for names in look_alikes(entries))
+    return f"se califican aparte, y parecen la misma persona: {told}" if told else ""
