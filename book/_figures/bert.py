@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
-from book._figures.kit import Figure
+from book._figures.kit import Figure, looks_and_guesses
 
 PIECES = ("[CLS]", "pica", "la", "cebolla", "[SEP]", "sofríe", "##la", "[SEP]")
+
+# «Pica el ajo y ▁▁ cebolla, y sofríela»: lo que contesta el BERT guardado, y lo que mira el hueco.
+GUESSES = {"la": "93.9 %", "el": "2.5 %", "agrégalo": "1.7 %", "de": "0.2 %", "las": "0.2 %"}
+HOLE_READ = (
+    "[CLS]",
+    "pica",
+    "el",
+    "ajo",
+    "y",
+    "[MASK]",
+    "cebolla",
+    ",",
+    "y",
+    "sofríe",
+    "##l",
+    "##a",
+    ".",
+    "[SEP]",
+)
+HOLE_LOOKS = (
+    (0, 0.02, 0, 0, 0.01, 0.01, 0.04, 0.40, 0.32, 0.10, 0.04, 0.01, 0.01, 0.02),
+    (0, 0, 0.01, 0.95, 0.03, 0.01, 0, 0, 0, 0, 0, 0, 0, 0),
+    (0, 0, 0, 0, 0.71, 0.29, 0, 0, 0, 0, 0, 0, 0, 0),
+    (0, 0, 0, 0, 0, 0, 1.0, 0, 0, 0, 0, 0, 0, 0),
+)
 
 
 def bert_hole() -> Figure:
@@ -154,4 +179,18 @@ def bert_masks() -> Figure:
     return fig
 
 
-FIGURES = (bert_hole, bert_input, bert_masking, bert_tasks, bert_masks)
+def bert_guesses() -> Figure:
+    fig = Figure(
+        "bert_guesses",
+        title="Qué contesta BERT en un hueco y a quién mira cada cabeza",
+        desc="«Pica el ajo y», un hueco, «cebolla, y sofríela.» Contesta «la», con 93.9 %; «el», "
+        "con 2.5 %, y «agrégalo», con 1.7 %. De las cabezas del bloque 2, la 4 mira a «cebolla», "
+        "con 1.00; la 2, a «ajo»; la 3, a «y» y al hueco, y la 1 reparte.",
+        height=466,
+    )
+    fig.text(300, 30, "en el hueco", anchor="start", bold=True)
+    looks_and_guesses(fig, HOLE_READ, HOLE_LOOKS, GUESSES, block=2)
+    return fig
+
+
+FIGURES = (bert_hole, bert_input, bert_masking, bert_tasks, bert_masks, bert_guesses)

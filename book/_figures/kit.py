@@ -611,3 +611,32 @@ class Figure:
             stroke = {"stroke": "currentColor", "stroke-width": "1.6", "stroke-opacity": "0.5"}
             ET.SubElement(pattern, "path", {"d": "M0 0 V7"} | stroke)
         return [defs] if len(defs) else []
+
+
+def looks_and_guesses(
+    fig: Figure,
+    tokens: Sequence[str],
+    weights: Sequence[Sequence[float]],
+    guesses: dict[str, str],
+    *,
+    block: int,
+) -> None:
+    """Lo que enseña un laboratorio con un modelo: a qué token mira cada cabeza, y qué contesta.
+
+    A la izquierda, una columna por cabeza y una fila por token; a la derecha, las respuestas, de
+    la más probable a la menos.
+    """
+    top, cell, left = 78, (42, 26), 100
+    fig.text(left + 2 * cell[0], 30, f"cabezas del bloque {block}", size=fig.small)
+    for head in range(4):
+        fig.text(left + cell[0] * (head + 0.5), top - 16, str(head + 1), size=fig.small)
+    columns = list(zip(*weights, strict=True))
+    fig.grid(left, top, len(tokens), 4, "weight", cell=cell, values=columns, shade=columns)
+    for i, token in enumerate(tokens):
+        fig.text(left - 8, top + cell[1] * (i + 0.5), token, anchor="end", size=fig.small)
+    for i, (word, share) in enumerate(guesses.items()):
+        y = top + 46 * i
+        fig.text(300, y, word, anchor="start", bold=i == 0)
+        fig.text(472, y, share, anchor="end", size=fig.small)
+        wide = 172 * float(share.removesuffix(" %").removeprefix("< ")) / 100
+        fig.hbar(300, y + 12, max(wide, 1), 14, "output")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from book._figures.kit import Box, Figure
+from book._figures.kit import Box, Figure, looks_and_guesses
 
 SOURCE = ("Ensalada", "de", "atún", "</s>")
 TARGET = ("<s>", "T", "una", "salad")
@@ -11,6 +11,15 @@ ANSWER = ("T", "una", "salad", "</s>")
 # La oración con la que empieza el capítulo, y de qué palabra sale cada una de las inglesas.
 SPANISH = ("Lava", "los", "pimientos", "rojos", "y", "córtalos")
 ENGLISH = ("Wash", "the", "red", "bell peppers", "and", "cut", "them")
+# Al escribir *them*, lo que contesta el traductor guardado y lo que mira su último bloque.
+THEM = {"them": "99.9 %", "it": "0.1 %"}
+THEM_READ = ("Lava", "los", "pimientos", "rojos", "y", "córtalos", "en", "tiras", ".", "</s>")
+THEM_LOOKS = (
+    (0, 0, 0.01, 0, 0, 0.62, 0.04, 0.09, 0, 0.24),
+    (0, 0, 0, 0, 0, 0.69, 0.13, 0.16, 0, 0.02),
+    (0, 0, 0.01, 0, 0, 0.99, 0, 0, 0, 0),
+    (0, 0, 1.0, 0, 0, 0, 0, 0, 0, 0),
+)
 LINKS = ((0, 0), (1, 1), (3, 2), (2, 3), (4, 4), (5, 5), (5, 6))
 
 
@@ -143,4 +152,25 @@ def held_out_combinations() -> Figure:
     return fig
 
 
-FIGURES = (translator_alignment, translator_pipeline, held_out_combinations)
+def translator_steps() -> Figure:
+    fig = Figure(
+        "translator_steps",
+        title="Un paso de la traducción: qué candidatos hay y a quién mira cada cabeza",
+        desc="Escrito «Wash the red bell peppers and cut», el siguiente es them, con 99.9 %, o it, "
+        "con 0.1 %. De las cuatro cabezas del bloque 2, la 4 mira a «pimientos», con 1.00, y las "
+        "otras tres sobre todo a «córtalos», con 0.62, 0.69 y 0.99.",
+        height=384,
+    )
+    fig.text(300, 30, "…and cut", anchor="start", bold=True)
+    looks_and_guesses(fig, THEM_READ, THEM_LOOKS, THEM, block=2)
+    fig.text(
+        300,
+        270,
+        "paso 8 de\n«Lava los pimientos\nrojos y córtalos\nen tiras.»",
+        anchor="start",
+        size=fig.small,
+    )
+    return fig
+
+
+FIGURES = (translator_alignment, translator_pipeline, held_out_combinations, translator_steps)

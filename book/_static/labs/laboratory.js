@@ -96,6 +96,40 @@ const laboratory = {
     });
   },
 
+  // Los que tienen un modelo guardado son módulos: el guion y los pesos se bajan cuando el laboratorio se acerca, y
+  // mientras tanto queda el dibujo. Quien pidió gastar pocos datos decide.
+  near: "800px",
+
+  approach(place, home) {
+    const { laboratory: name, model, version, size } = place.dataset;
+    const told = laboratory.make("p", { class: "lab-said", role: "status" });
+    const load = async () => {
+      told.textContent = `Bajando el modelo de este laboratorio (${size})…`;
+      try {
+        const [{ Folder }, { build }] = await Promise.all([import(new URL("model/folder.js", home)), import(new URL(`${name}.js`, home))]);
+        await build(place, new Folder(new URL(`../models/${model}/`, home), version));
+        told.remove();
+      } catch {
+        told.textContent = "No se pudo bajar el modelo: revisa la conexión y recarga la página.";
+      }
+    };
+    place.append(told);
+    if (!navigator.connection?.saveData) return load();
+    const button = laboratory.make("button", { type: "button" }, `Pruébalo con tu oración (${size})`);
+    button.addEventListener("click", load);
+    told.append(button);
+  },
+
+  watch(home) {
+    const places = document.querySelectorAll("[data-model]");
+    if (!places.length || location.protocol === "file:") return;
+    const observer = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => {
+      observer.unobserve(target);
+      laboratory.approach(target, home);
+    }), { rootMargin: laboratory.near });
+    places.forEach((place) => observer.observe(place));
+  },
+
   start(name, build, computes = {}) {
     laboratory.computes[name] = computes;
     document.addEventListener("DOMContentLoaded", () => {
@@ -103,3 +137,8 @@ const laboratory = {
     });
   },
 };
+
+{
+  const home = document.currentScript?.src;
+  document.addEventListener("DOMContentLoaded", () => laboratory.watch(home));
+}

@@ -1,0 +1,405 @@
+"""Los modelos guardados dan en el navegador lo mismo que en la biblioteca, y sus laboratorios."""
+
+import random
+from itertools import product
+from pathlib import Path
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from book._figures import bert as bert_figures
+from book._figures import translator as translator_figures
+from book._models import translating
+from course_lib.data.recipes import generate_recipes, translation_pairs
+from course_lib.decoding import beam
+from course_lib.models.transformer import Transformer, TransformerConfig
+from course_lib.pretrained import load_bert, load_transformer, save_transformer
+from course_lib.recording import attention_maps
+from course_lib.tokenization import ByteBPE, WordPiece
+from tests.book.conftest import ROOT
+
+pytestmark = pytest.mark.browser
+MODELS, STATIC = ROOT / "book" / "_models", ROOT / "book" / "_static"
+HOME, PARITY = "http://curso.prueba/", {"atol": 1e-4, "rtol": 0}
+FOLDERS = {"labs": STATIC / "labs", "models": MODELS}
+MODULES = ("folder", "transformer", "bert", "byte_bpe", "word_piece", "writing")
+ODD = (
+    *("", " ", "  dos  espacios ", "\n\t¿Qué?\r\n", "«¡Sí!»", "l'été n’est pas", "don't you'll"),
+    *("🙂👩‍👩‍👧 🇲🇽", "a\u0301n\u0303 é ñ Ñ", "漢字とかな 한국어", "ΣΑΣ ΟΔΟΣ", "İstanbul ß ẞ ﬁ"),
+    *("\ufeffhola\ufeff", "\x00\x1c\x1f\x85\xa0\u1680\u2028\u3000x\u200b\u00ad", "\ufffd\ue000"),
+    *("[MASK] <s> </s> <pad>", "a" * 130, "_-.,;:¿?[]{}~`^|\\/€$+=<>№", "𝔘𝔫𝔦 𐐀𐐨", "١٢٣ ½ ² Ⅷ"),
+)  # fmt: skip
+# Trozos de Unicode que usan las lenguas y los signos.
+BLOCKS = (
+    *((0x20, 0x250), (0x300, 0x400), (0x5D0, 0x660), (0x2000, 0x2070), (0x3040, 0x3100)),
+    *((0x1F600, 0x1F640), (0x4E00, 0x4E40), (0x400, 0x460), (0x1E00, 0x1F00), (0, 0x20)),
+)
+
+
+def serve(page, html: str, extra: dict[str, Path] | None = None) -> None:
+    """La página, los guiones de book/_static/labs, los modelos guardados y los de `extra`."""
+
+    def answer(route):
+        kind, _, rest = route.request.url.removeprefix(HOME).split("?")[0].partition("/")
+        name, _, file = rest.partition("/")
+        path = (extra or {}).get(name, FOLDERS.get(kind, STATIC) / name) / file
+        if not rest:
+            route.fulfill(body=f"<meta charset=utf-8>{html}", content_type="text/html")
+        elif path.is_file():
+            script = {"content_type": "text/javascript"} if path.suffix == ".js" else {}
+            route.fulfill(body=path.read_bytes(), **script)
+        else:
+            route.fulfill(status=404)
+
+    page.route("**/*", answer)
+    page.goto(HOME)
+
+
+@pytest.fixture(scope="module")
+def extra() -> dict[str, Path]:
+    """Otros modelos que sirve `page`."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def page(chromium, extra):
+    """Una página con los módulos de los modelos en `own`."""
+    page = chromium.new_page()
+    serve(page, "<script>const laboratory = {};</script>", extra)
+    modules = [f"{HOME}labs/model/{name}.js" for name in MODULES]
+    page.evaluate(
+        """async ([home, modules]) => {
+          globalThis.own = Object.assign({}, ...await Promise.all(modules.map((each) => import(each))));
+          globalThis.folder = (name) => new own.Folder(`${home}models/${name}/`, "0");
+          const read = async (Model, name) =>
+            new Model(await folder(name).json("config.json"), await folder(name).tensors());
+          const known = {};
+          globalThis.open = (Model, name) => (known[name] ??= read(Model, name));
+        }""",  # noqa: E501
+        [HOME, modules],
+    )
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[str]:
+    """Renglones del corpus: en español los pares, en inglés los impares."""
+    pairs = translation_pairs(generate_recipes(400))
+    return [text for pair in pairs for text in (pair.source, pair.target)]
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return translating.read_translator(MODELS / "translator")
+
+
+@pytest.fixture(scope="module")
+def bert():
+    pieces = WordPiece(MODELS / "bert" / "vocab.txt", strip_accents=False)
+    return load_bert(MODELS / "bert").float(), pieces
+
+
+# --- los tokenizadores -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def texts(lines) -> list[str]:
+    """Más de mil renglones distintos del corpus y seiscientos textos raros."""
+    draw = random.Random(0)
+
+    def drawn() -> str:
+        return "".join(chr(draw.randrange(*draw.choice(BLOCKS))) for _ in range(12))
+
+    corpus = sorted(set(lines))[:2000]
+    assert len(corpus) >= 1000
+    return [*corpus, *ODD, *(drawn() for _ in range(600))]
+
+
+def test_the_byte_pairs_are_those_of_the_library(page, texts):
+    bpe = ByteBPE.load(MODELS / "translator" / "tokenizer.json")
+    found = page.evaluate(
+        """async (texts) => {
+          const bpe = new own.ByteBPE(await folder("translator").json("tokenizer.json"));
+          return texts.map((text) => bpe.encode(text)).map((ids) => [ids, bpe.decode(ids)]);
+        }""",
+        texts,
+    )
+    for text, (ids, back) in zip(texts, found, strict=True):
+        assert ids == bpe.encode(text) and back == text, repr(text)
+
+
+def test_bytes_that_are_no_character_are_written_as_the_library_does(page):
+    bpe, draw = ByteBPE.load(MODELS / "translator" / "tokenizer.json"), random.Random(1)
+    broken = [[draw.randrange(bpe.vocab_size) for _ in range(8)] for _ in range(300)]
+    found = page.evaluate(
+        """async (all) => {
+          const bpe = new own.ByteBPE(await folder("translator").json("tokenizer.json"));
+          return all.map((ids) => bpe.decode(ids));
+        }""",
+        broken,
+    )
+    assert found == [bpe.decode(ids) for ids in broken]
+
+
+@pytest.mark.parametrize("strip", [False, True])
+def test_the_word_pieces_are_those_of_the_library(page, texts, strip):
+    pieces = WordPiece(MODELS / "bert" / "vocab.txt", strip_accents=strip)
+    found = page.evaluate(
+        """async ([texts, strip_accents]) => {
+          const settings = await folder("bert").json("tokenizer_config.json");
+          const vocabulary = await folder("bert").text("vocab.txt");
+          const pieces = new own.WordPiece(vocabulary, { ...settings, strip_accents });
+          return texts.map((text) => [pieces.words(text), pieces.encode(text)]);
+        }""",
+        [texts, strip],
+    )
+    for text, (words, ids) in zip(texts, found, strict=True):
+        assert words == pieces.words(text) and ids == pieces.encode(text), repr(text)
+
+
+# --- los modelos -------------------------------------------------------------------------------
+
+
+def difference(page, name: str, model: Transformer, source: list[int], target: list[int]) -> float:
+    """La mayor diferencia con torch en lo codificado, los pesos propios y cruzados y los logits."""
+    found = page.evaluate(
+        """async ([name, source, target]) => {
+          const model = await open(own.Transformer, name), { encoded, weights } = model.encode(source);
+          const plain = (all) => Array.from(all, (each) => (typeof each === "number" ? each : plain(each)));
+          const logits = [], cross = [];
+          let state = model.start(source);
+          for (const id of target) {
+            const found = model.step(id, state);
+            logits.push(found.logits);
+            cross.push(found.cross);
+            state = found.state;
+          }
+          return [encoded, weights, logits, cross].map(plain);
+        }""",  # noqa: E501
+        [name, source, target],
+    )
+    x, layers = torch.tensor([source]), model.config.num_layers
+    with torch.no_grad(), attention_maps(model) as A:
+        logits, encoded = model(x, torch.tensor([target])), model.encode(x)
+    # En cada bloque del decodificador, los pesos propios y los cruzados.
+    cross = torch.stack(A[layers : 3 * layers][1::2])[:, 0].permute(2, 0, 1, 3)
+    expected = (encoded[0], torch.stack(A[:layers])[:, 0], logits[0], cross)
+    return max(apart(*pair) for pair in zip(found, expected, strict=True))
+
+
+def apart(found: list, expected: torch.Tensor) -> float:
+    found = torch.tensor(found)
+    assert_close(found, expected, **PARITY)
+    return (found - expected).abs().max().item()
+
+
+def test_the_stored_translator_answers_as_torch(page, lines, translator, record_property):
+    pairs = list(zip(lines[::2], lines[1::2], strict=True))[:60:3]
+    examples = [translator.example(*pair) for pair in pairs]
+    most = max(difference(page, "translator", translator.model, x, y[:-1]) for x, y in examples)
+    record_property("diferencia", most)
+
+
+def test_every_variant_of_the_transformer_answers_as_torch(page, extra, tmp_path):
+    torch.manual_seed(0)
+    kinds = (("post", "pre", "sandwich"), ("layer", "rms"), ("relu", "gelu"))
+    for i, (placement, norm, activation) in enumerate(product(*kinds)):
+        config = TransformerConfig(
+            40,
+            target_vocab=(None, 30)[i % 2],
+            d_model=16,
+            num_heads=2,
+            num_layers=2,
+            d_ff=24,
+            max_length=20,
+            placement=placement,
+            norm=norm,
+            activation=activation,
+            positions=(None, "learned", "sinusoidal")[i % 3],
+            final_norm=(None, True, False)[i % 3],
+        )
+        extra[f"variant{i}"] = tmp_path / str(i)
+        save_transformer(Transformer(config), extra[f"variant{i}"])
+        stored = load_transformer(extra[f"variant{i}"])
+        difference(page, f"variant{i}", stored, [5, 6, 7, 29, 2], [1, 8, 9, 3])
+
+
+def test_the_stored_bert_answers_as_torch(page, lines, bert, record_property):
+    (model, pieces), most = bert, 0.0
+    for line in lines[:120:6]:
+        ids, _ = pieces.encode_pair(line)
+        ids[len(ids) // 2] = pieces.special("[MASK]")
+        found = page.evaluate(
+            """async (ids) => {
+              const model = await open(own.Bert, "bert"), { states, weights } = model.read(ids);
+              return [weights.map((block) => block.map((head) => head.map((row) => [...row]))),
+                states.map((state) => [...model.guess(state)])];
+            }""",
+            ids,
+        )
+        with torch.no_grad(), attention_maps(model) as A:
+            logits = model(torch.tensor([ids])).tokens[0]
+        most = max(most, apart(found[0], torch.stack(A)[:, 0]), apart(found[1], logits))
+    record_property("diferencia", most)
+
+
+def test_it_writes_and_searches_as_the_library_does(page, lines, translator):
+    texts = [*lines[:24:4], "Sopa de gato", "El gato come."]
+    found = page.evaluate(
+        """async (all) => {
+          const model = await open(own.Transformer, "translator"), answers = [];
+          for (const ids of all) {
+            const greedy = [];
+            for await (const { id } of own.write(model, ids, { most: 60 })) greedy.push(id);
+            answers.push([greedy, await own.beam(model, ids, { size: 3, most: 60 })]);
+          }
+          return answers;
+        }""",
+        [translator.sources([text])[0].tolist() for text in texts],
+    )
+    limits = {"end_id": translator.model.config.end_id, "max_new_tokens": 60}
+    for text, (greedy, hypotheses) in zip(texts, found, strict=True):
+        assert [translator.tokenizer.decode(greedy)] == translator.translate([text])
+        begin = translator.prompt(), translator.model.start(translator.sources([text]))
+        [expected] = beam(translator.model.step, *begin, beam_size=3, num_best=3, **limits)
+        assert [h["ids"] for h in hypotheses] == [h.token_ids for h in expected]
+        scores = torch.tensor([h["score"] for h in hypotheses])
+        assert_close(scores, torch.tensor([h.score for h in expected]), **PARITY)
+
+
+# --- los laboratorios --------------------------------------------------------------------------
+
+
+class ModelLaboratory:
+    """Una página con un solo laboratorio, que baja su modelo."""
+
+    def __init__(self, browser, name: str, model: str, before: str = "") -> None:
+        self.page = browser.new_page()
+        drawing = (ROOT / "book" / "_figures" / f"{name}.svg").read_text("utf-8")
+        told = f'data-laboratory="{name}" data-model="{model}" data-version="0" data-size="2.0 MB"'
+        place = f'<figure id="fig"><div class="laboratory" {told}>{drawing}</div></figure>'
+        script = f'<script>{before}</script><script src="{HOME}labs/laboratory.js"></script>'
+        serve(self.page, f"{script}{place}")
+
+    def ready(self) -> "ModelLaboratory":
+        self.page.locator(".lab-live").wait_for()
+        self.settle("mira")
+        return self
+
+    def settle(self, words: str) -> str:
+        """Espera a que diga esas palabras, y da todo lo que dice."""
+        self.page.locator(".lab-said", has_text=words).wait_for()
+        return self.page.locator(".lab-said").inner_text()
+
+    def bars(self) -> dict[str, str]:
+        rows = self.page.locator(".lab-bar").all()
+        return dict(row.locator("span").all_inner_texts() for row in rows)
+
+    def weights(self, group: int) -> list[float]:
+        numbers = self.page.locator(".lab-tokens").nth(group).locator("small").all_inner_texts()
+        return [float(number) for number in numbers]
+
+    def tokens(self, group: int) -> list[str]:
+        groups = self.page.locator(".lab-tokens")
+        return groups.nth(group).locator(".lab-token > span").all_inner_texts()
+
+
+@pytest.fixture
+def open_laboratory(chromium):
+    opened = []
+
+    def start(*arguments, **options) -> ModelLaboratory:
+        opened.append(ModelLaboratory(chromium, *arguments, **options))
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.page.close()
+
+
+def test_each_step_of_the_translation_is_that_of_the_figure(open_laboratory):
+    lab = open_laboratory("translator_steps", "translator").ready()
+    shown, figure = lab.bars(), translator_figures
+    assert {name: shown[name] for name in figure.THEM} == figure.THEM
+    assert tuple(lab.tokens(1)) == figure.THEM_READ
+    for head, weights in enumerate(figure.THEM_LOOKS):
+        lab.page.get_by_label(f"{head + 1} →").check()
+        assert lab.weights(1) == pytest.approx(weights, abs=1e-9)
+    lab.page.get_by_role("combobox").select_option("1")
+    assert "del bloque 1 mira" in lab.settle("bloque 1")
+
+
+def test_another_candidate_is_followed_and_the_address_keeps_it(open_laboratory):
+    lab = open_laboratory("translator_steps", "translator").ready()
+    lab.page.get_by_role("button", name="cut 100 %").focus()
+    lab.page.keyboard.press("Enter")
+    lab.settle("«cut» (100 %)")
+    lab.page.get_by_role("button", name="them 99.9 %").press("Enter")
+    lab.page.locator(".lab-bar").nth(1).press("Enter")
+    said = lab.settle("«it» (0.1 %)")
+    assert said.startswith("«Wash the red bell peppers and cut it into strips.»")
+    assert lab.page.evaluate("document.activeElement.textContent") == "it 0.1 %"
+    lab.page.goto(lab.page.url)
+    assert lab.ready().settle("«it»") == said
+    lab.page.get_by_role("button", name="Voraz").click()
+    assert "cut them into strips" in lab.settle("cut them")
+
+
+def test_the_beam_offers_three_and_any_can_be_followed(open_laboratory, translator):
+    lab = open_laboratory("translator_steps", "translator").ready()
+    lab.page.get_by_label("Tu oración").fill("Pela las papas.")
+    [expected] = translator.translate(["Pela las papas."])
+    lab.settle(f"«{expected}»")
+    lab.page.get_by_role("button", name="Haz de 3").press("Enter")
+    lab.settle("Las tres del haz")
+    [first, second, _] = lab.page.locator(".lab-found button").all()
+    assert first.inner_text().startswith(f"{expected} (")
+    other = second.inner_text().rpartition(" (")[0]
+    second.press("Enter")
+    assert other != expected and lab.settle(f"«{other}»")
+
+
+def test_the_guesses_and_the_weights_are_those_of_the_figure(open_laboratory):
+    lab, figure = open_laboratory("bert_guesses", "bert").ready(), bert_figures
+    assert lab.bars() == figure.GUESSES and tuple(lab.tokens(0)) == figure.HOLE_READ
+    for head, weights in enumerate(figure.HOLE_LOOKS):
+        lab.page.get_by_label(f"{head + 1} →").check()
+        assert lab.weights(0) == pytest.approx(weights, abs=1e-9)
+
+
+def test_what_is_touched_is_hidden_and_guessed(open_laboratory, bert):
+    lab, (model, pieces) = open_laboratory("bert_guesses", "bert").ready(), bert
+    lab.page.get_by_role("button", name="cebolla").press("Space")
+    assert lab.tokens(0).count("[MASK]") == 2
+    ids, _ = pieces.encode_pair("Pica el ajo y la cebolla, y sofríela.")
+    ids[5] = ids[6] = pieces.special("[MASK]")
+    with torch.no_grad():
+        shares = model(torch.tensor([ids])).tokens[0, 6].softmax(-1)
+    best = shares.argmax().item()
+    said = f"En el hueco, «{pieces.token(best)}» ({100 * shares[best]:.1f} %)."
+    assert lab.settle("hueco").startswith(said)
+    lab.page.goto(lab.page.url)
+    assert lab.ready().settle("hueco").startswith(said)
+    lab.page.locator("[aria-pressed=true]").last.press("Space")
+    lab.page.get_by_label("Tu oración").fill("Pica el ajo y la perejil, y sofríelo.")
+    assert lab.settle("hueco").startswith("En el hueco, «el»")  # lo que pregunta el pie
+    lab.page.locator("[aria-pressed=true]").press("Space")
+    assert "Toca una palabra" in lab.settle("Toca") and not lab.bars()
+
+
+def test_without_its_model_the_drawing_stays_and_says_why(open_laboratory):
+    lab = open_laboratory("bert_guesses", "no_such_model")
+    assert "No se pudo bajar el modelo" in lab.settle("No se pudo")
+    assert lab.page.locator("svg").is_visible() and not lab.page.locator(".lab-live").count()
+
+
+def test_who_saves_data_decides_when_it_is_downloaded(open_laboratory):
+    saves = 'Object.defineProperty(navigator, "connection", { value: { saveData: true } });'
+    lab = open_laboratory("bert_guesses", "bert", before=saves)
+    button = lab.page.get_by_role("button", name="Pruébalo con tu oración (2.0 MB)")
+    button.wait_for()
+    assert not lab.page.locator(".lab-live").count()
+    button.press("Enter")
+    lab.ready()
