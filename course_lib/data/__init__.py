@@ -5,7 +5,16 @@ from course_lib._lazy import offer
 __all__ = offer(
     __name__,
     {
-        ".algorithmic": ("addition", "carries", "column_sums", "copy", "lookback", "reverse"),
+        ".algorithmic": (
+            "addition",
+            "carries",
+            "column_sums",
+            "copy",
+            "follow",
+            "lookback",
+            "reverse",
+            "treasure_hunt",
+        ),
         ".masking": ("Masked", "Masking", "NextSentence", "join_pair", "next_sentence_pairs"),
         ".opinions": ("Opinion", "generate_opinions", "iter_opinions"),
         ".recipes": (

@@ -1,8 +1,9 @@
-"""Tres tareas de algoritmo conocido, de cualquier longitud: copiar, invertir y sumar.
+"""Cuatro tareas de algoritmo conocido, de cualquier longitud: copiar, invertir, sumar y buscar.
 
-Copiar e invertir son pares de secuencias, como los de un traductor. Sumar es etiquetar posiciones:
-cada columna trae dos cifras y su etiqueta es la cifra que va debajo. Las unidades van delante, de
-modo que el acarreo viaja en el sentido de la lectura.
+Copiar e invertir son pares de secuencias, como los de un traductor. Sumar y buscar son etiquetar
+posiciones. En la suma, cada columna trae dos cifras y su etiqueta es la que va debajo; las unidades
+van delante, de modo que el acarreo viaja en el sentido de la lectura. En la búsqueda, cada casilla
+trae una cifra o manda a otra casilla, y su etiqueta es la cifra adonde se acaba llegando.
 """
 
 import torch
@@ -14,6 +15,7 @@ FIRST_DIGIT = 3
 STRING_VOCAB = FIRST_DIGIT + 10
 COLUMN_VOCAB = 1 + 100
 DIGIT_LABELS = 1 + 10
+FIRST_BOX = 1 + 10
 
 Tokens = Int[Tensor, "count t"]
 
@@ -107,6 +109,49 @@ def lookback(columns: Tokens) -> Tokens:
 def column_sums(columns: Tokens) -> Tokens:
     """Da a + b, sin acarreo, de cada columna."""
     return (columns - 1) // 10 + (columns - 1) % 10
+
+
+def treasure_hunt(
+    count: int, length: int, *, pointing: float = 0.75, generator: Generator
+) -> tuple[Tokens, Tokens]:
+    """Sortea listas de casillas: cada una tiene una cifra o dice «mira en la casilla j».
+
+    Los envíos forman caminos, y cada camino acaba en una cifra.
+
+    Argumentos:
+        count, length, generator: los de `copy`; length son casillas.
+        pointing: qué fracción de las casillas, salvo la primera que se sortea, manda a otra.
+
+    Devuelve:
+        El par (casillas, etiquetas), `[count, length]`: la cifra c es 1 + c, y «mira en la casilla
+        j», contando desde 0, es FIRST_BOX + j. La etiqueta de la cifra c es 1 + c. El 0 queda libre
+        para el relleno.
+
+    Errores:
+        ValueError: si un tamaño no es positivo o pointing no está en [0, 1].
+
+    Fuente: capítulo `universal_transformer`.
+    """
+    if not 0 <= pointing <= 1:
+        raise ValueError(f"pointing: se esperaba una fracción entre 0 y 1 y llegó {pointing}.")
+    digits = _digits(count, length, generator)
+    order = torch.rand(count, length, generator=generator).argsort(dim=1)
+    points = torch.rand(count, length, generator=generator) < pointing
+    points[:, 0] = False
+    said = torch.where(points, FIRST_BOX + order.roll(1, dims=1), 1 + digits)
+    boxes = torch.empty_like(order).scatter_(1, order, said)
+    return boxes, follow(boxes)[0]
+
+
+def follow(boxes: Tokens) -> tuple[Tokens, Tokens]:
+    """Sigue cada casilla hasta el final: la cifra que hay allí, y cuántos saltos se dan."""
+    reached, hops = boxes, torch.zeros_like(boxes)
+    for _ in range(boxes.shape[1]):
+        points = reached >= FIRST_BOX
+        hops = hops + points
+        next_box = boxes.gather(1, (reached - FIRST_BOX).clamp(min=0))
+        reached = torch.where(points, next_box, reached)
+    return reached, hops
 
 
 def _digits(count: int, length: int, generator: Generator) -> Tokens:

@@ -8,14 +8,17 @@ from hypothesis import strategies as st
 from course_lib.data import algorithmic
 from course_lib.data.algorithmic import (
     END_ID,
+    FIRST_BOX,
     FIRST_DIGIT,
     START_ID,
     addition,
     carries,
     column_sums,
     copy,
+    follow,
     lookback,
     reverse,
+    treasure_hunt,
 )
 
 sizes = given(count=st.integers(1, 5), length=st.integers(1, 12), seed=st.integers(0, 1000))
@@ -70,6 +73,25 @@ def test_the_columns_within_reach_are_enough_to_know_the_carry(count, length, se
                 assert (column_sums(seen)[0, 1:-1] == 9).all()
 
 
+def test_every_box_leads_where_its_label_says():
+    boxes, labels = treasure_hunt(50, 9, generator=generator())
+    reached, hops = follow(boxes)
+    assert torch.equal(reached, labels)
+    for row in range(50):
+        for i in range(9):
+            seen = [i]
+            while (content := boxes[row, seen[-1]].item()) >= FIRST_BOX:
+                seen.append(content - FIRST_BOX)
+            assert (content, len(seen) - 1) == (labels[row, i], hops[row, i])
+            assert len(set(seen)) == len(seen), "un camino no vuelve sobre sí mismo"
+
+
+def test_pointing_says_how_many_boxes_send_elsewhere():
+    for pointing, expected in ((0.0, 0.0), (0.5, 0.45), (1.0, 0.9)):  # la primera tiene una cifra
+        boxes, _ = treasure_hunt(400, 10, pointing=pointing, generator=generator())
+        assert abs((boxes >= FIRST_BOX).float().mean().item() - expected) < 0.03
+
+
 def test_nines_says_how_many_columns_add_up_to_nine():
     for nines, expected in ((0.0, 0.1), (0.5, 0.55), (1.0, 1.0)):
         columns, _ = addition(400, 20, nines=nines, generator=generator())
@@ -86,14 +108,14 @@ def test_every_digit_and_column_comes_up():
 
 
 def test_the_same_seed_gives_the_same_examples():
-    for task in (copy, reverse, addition):
+    for task in (copy, reverse, addition, treasure_hunt):
         first, again = (task(4, 6, generator=generator(3)) for _ in range(2))
         other = task(4, 6, generator=generator(4))
         assert all(torch.equal(x, y) for x, y in zip(first, again, strict=True))
         assert not torch.equal(first[0], other[0])
 
 
-@pytest.mark.parametrize("task", [copy, reverse, addition])
+@pytest.mark.parametrize("task", [copy, reverse, addition, treasure_hunt])
 @pytest.mark.parametrize("size", [(0, 3), (3, 0), (-1, 3)])
 def test_sizes_that_make_no_sense_are_refused_in_spanish(task, size):
     with pytest.raises(ValueError, match=f"llegaron {size[0]} y {size[1]}"):
@@ -104,3 +126,9 @@ def test_sizes_that_make_no_sense_are_refused_in_spanish(task, size):
 def test_a_fraction_out_of_range_is_refused_in_spanish(nines):
     with pytest.raises(ValueError, match=f"nines: se esperaba .* y llegó {nines}"):
         addition(1, 1, nines=nines, generator=generator())
+
+
+@pytest.mark.parametrize("pointing", [-0.1, 1.5])
+def test_a_share_out_of_range_is_refused_in_spanish(pointing):
+    with pytest.raises(ValueError, match=f"pointing: se esperaba .* y llegó {pointing}"):
+        treasure_hunt(1, 1, pointing=pointing, generator=generator())
