@@ -12,12 +12,13 @@ import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from course_lib.scales import SCALES, LetterScale, NumberScale, Scale
+from course_lib.scales import SCALES, LatePolicy, LetterScale, NumberScale, Scale
 
 COURSE_FILE = "course.toml"
 SITE_MARK = "course.txt"
@@ -44,6 +45,7 @@ class CourseSettings:
         topics: los temas que tiene, en el orden en que se dijeron; vacío si son todos.
         leave_out: las páginas del libro que tampoco tiene, aunque no sean de ningún tema.
         scale: en qué escala se ve la nota; None si solo se ven puntos.
+        late: lo que se descuenta por entregar tarde; None si nada.
     """
 
     name: str = "Atención y Transformers"
@@ -53,6 +55,7 @@ class CourseSettings:
     topics: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     scale: Scale | None = None
+    late: LatePolicy | None = None
 
     @property
     def contact_link(self) -> str:
@@ -255,6 +258,33 @@ def _pages(value: object, path: Path) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _late(value: object, path: Path) -> LatePolicy:
+    known = {"due", "per_day", "grace", "maximum"}
+    if not isinstance(value, dict) or not {"due", "per_day"} <= set(value) <= known:
+        raise _wrong(
+            "late", "una tabla con `due` y `per_day`, y si acaso `grace` y `maximum`", value
+        )
+    hundred = Decimal(100)
+    per_day = _number("late.per_day", value["per_day"], Decimal(0), hundred)
+    grace = _number("late.grace", value.get("grace", 0), Decimal(0), Decimal(1000))
+    maximum = _number("late.maximum", value.get("maximum", 100), Decimal(0), hundred)
+    if not isinstance(value["due"], dict) or not value["due"]:
+        example = "la fecha de cada tema, como `due = { attention = 2026-03-16T23:59:00 }`"
+        raise _wrong("late.due", example, value["due"])
+    topics = _topics(list(value["due"]), path)
+    due = {topic: _moment(f"late.due.{topic}", value["due"][topic]) for topic in topics}
+    return LatePolicy(due, per_day, grace, maximum)
+
+
+def _moment(key: str, value: object) -> datetime:
+    """Una fecha de TOML en la hora de esta computadora; un día solo acaba a medianoche."""
+    if isinstance(value, datetime):
+        return value.astimezone().replace(tzinfo=None) if value.tzinfo else value
+    if isinstance(value, date):
+        return datetime.combine(value, time.max)
+    raise _wrong(key, "una fecha sin comillas, como 2026-03-16T23:59:00", value)
+
+
 _READERS: dict[str, Callable[[Any, Path], Any]] = {
     "name": _text("name"),
     "institution": _text("institution"),
@@ -262,6 +292,7 @@ _READERS: dict[str, Callable[[Any, Path], Any]] = {
     "contact": _contact,
     "topics": _topics,
     "leave_out": _pages,
+    "late": _late,
 }
 
 

@@ -1,12 +1,14 @@
 """La nota que se ve: de una parte de los puntos a una escala de 0 a 10, de 1 a 7, con letras…
 
-Los puntos son siempre los del curso, y la escala se aplica al final, una vez, al total.
+Los puntos son siempre los del curso, y la escala se aplica al final, una vez, al total, ya con lo
+que se descuente por entregar tarde.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -50,9 +52,9 @@ class NumberScale:
     passing_at: Decimal | None = None
     minimum: Decimal | None = None
 
-    def grade(self, points: int, top: int) -> ShownGrade:
+    def grade(self, points: int | Decimal, top: int) -> ShownGrade:
         """Da la nota de unos puntos; se aprueba con la que se ve, ya redondeada."""
-        exact = self._exact(Fraction(points, top))
+        exact = self._exact(Fraction(points) / top)
         floor = self.lowest if self.minimum is None else self.minimum
         places = Decimal(1).scaleb(-self.decimals)
         value = max(_decimal(exact), floor).quantize(places, ROUND_HALF_UP)
@@ -92,15 +94,51 @@ class LetterScale:
     def _best_first(self) -> list[tuple[str, Decimal]]:
         return sorted(self.letters.items(), key=lambda each: each[1], reverse=True)
 
-    def grade(self, points: int, top: int) -> ShownGrade:
+    def grade(self, points: int | Decimal, top: int) -> ShownGrade:
         """Da la letra de unos puntos."""
-        percent = Fraction(100 * points, top)
+        percent = 100 * Fraction(points) / top
         letter, start = next(each for each in self._best_first if percent >= Fraction(each[1]))
         passed = None if self.passing is None else start >= self.letters[self.passing]
         return ShownGrade(letter, None, passed)
 
 
 Scale = NumberScale | LetterScale
+
+
+@dataclass(frozen=True)
+class LatePolicy:
+    """Lo que se descuenta por entregar tarde, de los puntos que se obtuvieron.
+
+    Argumentos:
+        due: por tema, hasta cuándo se entrega, en la hora de esta computadora.
+        per_day: el porcentaje que se descuenta por cada día, o parte de un día.
+        grace: las horas que se perdonan; los días se cuentan desde que acaban.
+        maximum: el porcentaje más alto que se descuenta.
+    """
+
+    due: Mapping[str, datetime]
+    per_day: Decimal
+    grace: Decimal = Decimal(0)
+    maximum: Decimal = Decimal(100)
+
+    def days(self, topic: str, delivered: datetime | None) -> int:
+        """Cuántos días tarde es, contando el empezado; ninguno si no se sabe cuándo fue."""
+        if delivered is None or topic not in self.due:
+            return 0
+        late = delivered - self.due[topic] - timedelta(hours=float(self.grace))
+        return max(0, -(-late // timedelta(days=1)))
+
+    def discount(self, days: int) -> Decimal:
+        """El porcentaje que se descuenta por esos días."""
+        return min(self.maximum, self.per_day * days)
+
+
+def discounted(points: int, percent: Decimal) -> Decimal:
+    """Los puntos que quedan, con dos decimales; los mismos si no se descuenta nada."""
+    if not percent:
+        return Decimal(points)
+    return (points * (100 - percent) / 100).quantize(Decimal("0.01"), ROUND_HALF_UP)
+
 
 SCALES: dict[str, Scale] = {
     "0-10": NumberScale("0-10", Decimal(0), Decimal(10), 2),

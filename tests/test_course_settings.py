@@ -88,8 +88,9 @@ def test_the_one_of_this_folder_is_found(tmp_path, monkeypatch):
 def test_what_the_guide_shows_can_be_read(tmp_path):
     """El archivo de «Adoptar este curso», sus temas y sus escalas."""
     page = (ROOT / "book" / "adopt.md").read_text("utf-8")
-    (example,) = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)
-    course = read(tmp_path, example)
+    example, late = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)
+    course = read(tmp_path, example + late)
+    assert set(course.late.due) < set(course.topics)
     assert len(course.topics) == 4 and course.scale == SCALES["1-7"]
     assert all((ROOT / "book" / f"{name}.md").is_file() for name in course.leave_out)
     listed = page.partition("Los temas son")[2].partition(".")[0]

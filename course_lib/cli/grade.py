@@ -20,6 +20,7 @@ import course_lib
 from course_lib.cli.project import Config, course_settings, require_topics
 from course_lib.cli.terminal import print_error
 from course_lib.course_settings import CourseSettings
+from course_lib.files import write_atomically
 
 SOME_NOT_GRADED = 3
 """Con qué se termina si se publicó todo y hay entregas sin nota: no es que algo fallara."""
@@ -163,6 +164,7 @@ def _told_errors(command: list) -> Iterator[None]:
     """
     from course_lib.grading.classroom.delivered import CollectionError
     from course_lib.grading.classroom.lanes import ClassRunError, ClusterLostError
+    from course_lib.grading.classroom.overrides import OverridesError
     from course_lib.grading.classroom.publication import TopicsError
     from course_lib.grading.classroom.rubric import RubricError
     from course_lib.grading.classroom.worksheet import WorksheetError
@@ -176,7 +178,9 @@ def _told_errors(command: list) -> Iterator[None]:
         said, code = _which_topics(error, command), 2
     except ClusterLostError as error:
         said = str(error)
-    except (ClassRunError, CollectionError, RubricError, SandboxError, WorksheetError) as error:
+    except (ClassRunError, CollectionError, SandboxError) as error:
+        said, code = str(error), 2
+    except (OverridesError, RubricError, WorksheetError) as error:
         said, code = str(error), 2
     except OSError as error:
         said = (
@@ -251,7 +255,6 @@ def _grade_and_publish(
 ) -> object:
     from course_lib.grading.classroom.class_run import ClassFolder, read_class
     from course_lib.grading.classroom.collection import collect
-    from course_lib.grading.classroom.rubric import RUBRIC_FILE, read_rubric
     from course_lib.grading.sandbox.grader import WHAT_IS_LOST
 
     entries = _with_their_names(collect(submissions), printed["worksheet"])
@@ -260,9 +263,7 @@ def _grade_and_publish(
     with ClassFolder(out) as folder:
         if compare is not None:
             folder.share_seed(compare)
-        by_hand = folder.path / RUBRIC_FILE
-        kept = by_hand.exists() or compare is None
-        points = read_rubric(by_hand if kept else compare / RUBRIC_FILE)
+        sheets = _read_by_hand(folder.path, compare, entries)
         if not sandboxed:
             errors.print(WHAT_IS_LOST, style="bold yellow", markup=False, highlight=False)
         # Con varios temas se reconoce cada entrega; con uno, lo que no dice de cuál es, es de él.
@@ -270,45 +271,73 @@ def _grade_and_publish(
         options["private"] = (str(submissions.resolve()),)
         graded = _grade_with_progress(entries, folder, errors, sandboxed=sandboxed, **options)
         with errors.status("Escribiendo notas e informes…"):
-            results, published = _publish(graded, before, topics, points, by_hand, printed)
+            results, published = _publish(graded, before, topics, sheets, folder.path, printed)
     _print_summary(results, published)
     if before is not None:
         Console().print(printed["changes"].summary(), markup=False, highlight=False, soft_wrap=True)
     return results
 
 
+def _read_by_hand(folder: Path, compare: Path | None, entries: list) -> tuple:
+    """Lee lo que se puso a mano: la rúbrica y los cambios; si aún no hay, lo de la otra clase."""
+    from course_lib.grading.classroom import overrides, rubric
+
+    rubric_sheet, changes = folder / rubric.RUBRIC_FILE, folder / overrides.OVERRIDES_FILE
+    if compare is not None:
+        for path in (rubric_sheet, changes):
+            other = compare / path.name
+            if other.exists() and not path.exists():
+                write_atomically(path, other.read_bytes())
+    overrides.write_blank(changes)
+    changed = overrides.by_owner(overrides.read_overrides(changes), entries)
+    return rubric.read_rubric(rubric_sheet), changed
+
+
 def _publish(
     graded: list,
     before: list | None,
     topics: list[str],
-    points: object,
-    by_hand: Path,
+    sheets: tuple,
+    folder: Path,
     printed: dict,
 ) -> tuple:
     """Escribe la rúbrica, las notas y los informes, y lo que cambió de otra calificación."""
     from course_lib.grading.classroom.comparison import ClassComparison
+    from course_lib.grading.classroom.overrides import OVERRIDES_FILE, with_overrides
     from course_lib.grading.classroom.publication import publish
     from course_lib.grading.classroom.results import ClassResults
-    from course_lib.grading.classroom.rubric import with_rubric, write_rubric
+    from course_lib.grading.classroom.rubric import RUBRIC_FILE, with_rubric, write_rubric
 
-    to_value = write_rubric(graded, points, by_hand)
+    points, by_hand = sheets
     course = printed.pop("course")
-    results = ClassResults(with_rubric(graded, points), topics, course)
+    works = with_overrides(with_rubric(graded, points), by_hand)
+    results = ClassResults(works, topics, course, by_hand)
     if before is not None:
-        old = ClassResults(with_rubric(before, points), results.counted)
+        dates = {one.entry.key: one.entry.delivered for one in graded}
+        old = [
+            replace(one, entry=replace(one.entry, delivered=dates.get(one.entry.key)))
+            for one in with_rubric(before, points)
+        ]
+        old = ClassResults(old, results.counted, course, by_hand)
         printed["changes"] = ClassComparison(old, results)
-    published = publish(results, by_hand.parent, **printed)
-    if to_value:
-        published.files["Rúbrica de los experimentos, para llenar a mano"] = by_hand
+    published = publish(results, folder, **printed)
+    if write_rubric(graded, points, folder / RUBRIC_FILE):
+        name = "Rúbrica de los experimentos, para llenar a mano"
+        published.files[name] = folder / RUBRIC_FILE
+    published.files["Puntos y retrasos puestos a mano"] = folder / OVERRIDES_FILE
     return results, published
 
 
 def _with_their_names(entries: list, sheet: object) -> list:
-    """Da a cada quien el nombre que tiene en el libro: los archivos de Canvas lo traen pegado."""
+    """Da a cada quien el nombre que tiene en el libro, y cuándo entregó, si se dice allí."""
     from course_lib.grading.classroom.course_gradebook import CourseGradebook
 
+    if sheet is None:
+        return entries
+    entries = [replace(e, delivered=sheet.delivered(e) or e.delivered) for e in entries]
     if not isinstance(sheet, CourseGradebook):
         return entries
+    # Los archivos de Canvas lo traen pegado.
     return [replace(entry, student=sheet.name_of(entry) or entry.student) for entry in entries]
 
 
@@ -346,6 +375,13 @@ def _print_summary(results: object, published: object) -> None:
             console.print(clean(text, 500), markup=False, highlight=False, soft_wrap=True)
     for student in results.off_topic:
         text = clean(f"❔ {student.name}, sin nota: {student.off_topic}.", 500)
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    if results.adjusted:
+        told = len(results.adjusted)
+        console.print(f"Con retraso o con puntos a mano: {told}.", highlight=False)
+    if results.undated:
+        told = ", ".join(clean(student.name, 60) for student in results.undated[:10])
+        text = f"Sin fecha de entrega, y sin descuento: {len(results.undated)} ({told})."
         console.print(text, markup=False, highlight=False, soft_wrap=True)
     for text in (published.topics, published.scale):
         if text:

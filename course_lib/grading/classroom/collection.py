@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 from course_lib.grading.classroom.delivered import (
@@ -51,6 +52,7 @@ class Entry:
         participant: con qué distingue la plataforma a quien entrega: su número, o su usuario.
         folder: con qué reconoce la plataforma de quién es la retroalimentación, o None.
         platform: de dónde se descargó: `moodle`, `canvas`, `blackboard`; vacío, de una carpeta.
+        delivered: cuándo se entregó, si se sabe: lo que dice la plataforma, o la fecha del archivo.
     """
 
     student: str
@@ -60,6 +62,7 @@ class Entry:
     participant: str | None = None
     folder: str | None = None
     platform: str = ""
+    delivered: datetime | None = None
 
     @property
     def owner(self) -> str:
@@ -149,7 +152,7 @@ def _without_root(files: list[Delivered]) -> list[Delivered]:
 
 
 def _shifted(file: Delivered, count: int) -> Delivered:
-    return Delivered(file.parts[count:], file.number, file.opener, file.problem)
+    return replace(file, parts=file.parts[count:])
 
 
 def _owners(files: list[Delivered]) -> list[_Owner]:
@@ -172,14 +175,15 @@ def _owner_of(file: Delivered, *, by_canvas: bool) -> tuple[_Owner, Delivered] |
     named = parse_canvas_name(parts[0]) if by_canvas else parse_platform_name(parts[0])
     if named is not None:
         rest = (named.rest,) if named.rest else parts[1:]
-        inside = Delivered(rest or ("",), file.number, file.opener, file.problem)
+        # La fecha que una plataforma pone a lo que junta en un ZIP no es la de la entrega.
+        inside = replace(file, parts=rest or ("",), when=named.when)
         return _owner_named(named), inside
     if parts[0] == "submitted" and (len(parts) > 1 or file.is_folder):  # de nbgrader
         parts = parts[1:]
     if not parts:
         return None
     if len(parts) > 1 or file.is_folder:
-        rest = Delivered(parts[1:] or ("",), file.number, file.opener, file.problem)
+        rest = replace(file, parts=parts[1:] or ("",))
         return _Owner(("folder", parts[0]), clean_name(parts[0])), rest
     return _owner_of_single(file, parts[0])
 
@@ -205,7 +209,7 @@ def _owner_of_single(file: Delivered, name: str) -> tuple[_Owner, Delivered] | N
     if _is_paperwork(name):
         return None
     owner = _Owner(("file", name, str(file.number)), clean_name(_without_suffix(name)))
-    return owner, Delivered((name,), file.number, file.opener, file.problem)
+    return owner, replace(file, parts=(name,))
 
 
 def _without_suffix(name: str) -> str:
@@ -263,7 +267,7 @@ class _Owner:
         number = _mark(self.participant) if self.participant else None
         key = _joined(self.student, number, slug(stem, 30), mark)
         source = clean_name(path, 200) or self.student
-        where = {"folder": self.folder, "platform": self.platform}
+        where = {"folder": self.folder, "platform": self.platform, "delivered": file.when}
         return Entry(self.student, key, source, content, self.participant, **where)
 
     def _contents(
@@ -288,7 +292,7 @@ class _Owner:
         if depth == _MAX_ZIP_DEPTH or self.archives > _MAX_ZIPS:
             raise FileError("hay demasiados ZIP uno dentro de otro: entrega el cuaderno solo")
         return [
-            Delivered((*file.parts, *one.parts), one.number, one.opener, one.problem)
+            replace(one, parts=(*file.parts, *one.parts), when=file.when)
             for one in inner_files(self._read(file, MAX_STUDENT))
         ]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -82,6 +83,9 @@ class CourseGradebook:
         found = self._index.get(comparable(entry.student), [])
         return found if len(found) == 1 else []
 
+    def delivered(self, entry: Entry) -> datetime | None:
+        """No lo dice: estos libros no llevan fechas."""
+
     def name_of(self, entry: Entry) -> str:
         """Da el nombre con que figura quien entregó; vacío si no está en el libro."""
         return " ".join(
@@ -130,6 +134,9 @@ class GradesSheet(Protocol):
 
     def rows_of(self, entry: Entry) -> list[int]:
         """Da las filas de quien entregó."""
+
+    def delivered(self, entry: Entry) -> datetime | None:
+        """Da cuándo entregó, si se dice."""
 
     def worth(self, row: int) -> Decimal | None:
         """Da lo que vale la tarea en una fila; None si no se dice."""

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO
 
@@ -55,12 +56,14 @@ class Delivered:
         number: su lugar entre los del mismo nombre.
         opener: abre el archivo; None si es una carpeta.
         problem: por qué no se debe abrir.
+        when: cuándo se guardó, según el disco o el ZIP; None si no se sabe.
     """
 
     parts: tuple[str, ...]
     number: int = 0
     opener: Callable[[], IO[bytes]] | None = None
     problem: str = ""
+    when: datetime | None = None
 
     @property
     def is_folder(self) -> bool:
@@ -161,7 +164,8 @@ def _from_disk(entry: os.DirEntry, parts: tuple[str, ...]) -> Delivered:
         return Delivered(parts)
     if not entry.is_file(follow_symlinks=False):
         return Delivered(parts, problem="la entrega no es un archivo normal")
-    return Delivered(parts, opener=lambda: _open_regular(entry.path))
+    when = datetime.fromtimestamp(entry.stat(follow_symlinks=False).st_mtime)
+    return Delivered(parts, opener=lambda: _open_regular(entry.path), when=when)
 
 
 def _open_regular(path: str) -> IO[bytes]:
@@ -232,7 +236,16 @@ def _from_zip(
     # Los demás métodos se descomprimen sin límite en zipfile.
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return Delivered(parts, number, problem="el ZIP usa una compresión que no se admite")
-    return Delivered(parts, number, opener=lambda: archive.open(member))
+    return Delivered(parts, number, lambda: archive.open(member), when=_date_of(member))
+
+
+def _date_of(member: zipfile.ZipInfo) -> datetime | None:
+    """La fecha de un miembro; la de 1980 es la de quien no la puso."""
+    try:
+        when = datetime(*member.date_time)
+    except ValueError:
+        return None
+    return when if when.year > 1980 else None
 
 
 def is_junk(parts: tuple[str, ...]) -> bool:

@@ -18,7 +18,7 @@ from course_lib.files import write_atomically
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.course_gradebook import GradesSheet
 from course_lib.grading.classroom.platform_names import feedback_folder
-from course_lib.grading.classroom.results import ClassResults, Graded, Student
+from course_lib.grading.classroom.results import ClassResults, Graded, Student, short_number
 from course_lib.grading.classroom.untrusted_text import clean_name, html_cell, plain_cell
 from course_lib.grading.classroom.worksheet import Worksheet, blank_worksheet, write_rows
 from course_lib.grading.sandbox.grader import ExerciseResult
@@ -66,9 +66,10 @@ def write_grades(results: ClassResults, path: Path) -> None:
 
 def _summary(student: Student, *, known: bool) -> list[str]:
     """Quién es y su total; vacío si no tiene nota."""
-    total = [student.points, student.max_points, student.percent] if known else [""] * 3
-    name, number = plain_cell(student.entry.student), student.entry.participant or ""
-    return [name, number, str(len(student.works)), *map(str, total)]
+    points = short_number(student.points)
+    total = [points, student.max_points, student.percent] if known else [""] * 3
+    name, own = plain_cell(student.entry.student), student.entry.participant or ""
+    return [name, own, str(len(student.works)), *map(str, total)]
 
 
 def _grade_header(results: ClassResults) -> list[str]:
@@ -88,14 +89,15 @@ def _grade_cells(student: Student, header: list[str]) -> list[str]:
 
 def _points(student: Student, topics: Iterable[str], exercises: Iterable[str]) -> list[str]:
     """Sus puntos en cada tema y en cada ejercicio; vacíos donde no entregó."""
-    found = {name: topic.result.points for name, topic in student.best.items()}
+    found = {name: topic.points for name, topic in student.best.items()}
     found |= {e.exercise: e.points for t in student.topics for e in t.result.exercises}
-    return [str(found.get(name, "")) for name in (*topics, *exercises)]
+    return [short_number(found[name]) if name in found else "" for name in (*topics, *exercises)]
 
 
 def _remarks(student: Student) -> str:
     found = [_refusal(one) for one in student.refused]
     found += [_aside(student)] if student.set_aside else []
+    found += student.adjustments
     found += [f"sin nota: {student.off_topic}"] if student.off_topic else []
     return plain_cell(clean_name(" | ".join(found), 1000))
 
@@ -175,7 +177,7 @@ def _comment(student: Student) -> str:
     parts = []
     for topic in student.best.values():
         result, note = topic.result, "" if topic.counts else ", que no cuentan en esta tarea"
-        score = f"{result.points} de {result.max_points} puntos{note}"
+        score = f"{short_number(result.points)} de {result.max_points} puntos{note}"
         parts.append(f"<p><strong>{html_cell(topic.outline.title)}: {score}.</strong></p>")
         lines = [
             _comment_line(each.heading, each.result)
@@ -183,6 +185,7 @@ def _comment(student: Student) -> str:
             if each.result.points < each.result.max_points
         ]
         parts.append(f"<ul>{''.join(lines)}</ul>" if lines else "")
+    parts += [f"<p>{html_cell(told)}.</p>" for told in student.adjustments]
     if student.off_topic:
         parts.append(f"<p>Sin nota: {html_cell(student.off_topic)}.</p>")
     for one in student.refused:
@@ -194,7 +197,7 @@ def _comment(student: Student) -> str:
 
 
 def _comment_line(heading: str, result: ExerciseResult) -> str:
-    score = f"{html_cell(heading)} ({result.points} de {result.max_points})"
+    score = f"{html_cell(heading)} ({short_number(result.points)} de {result.max_points})"
     message = html_cell(clean_name(result.message or _UNTOLD.get(result.status, ""), 600))
     return f"<li>{score}: {message}</li>" if message else f"<li>{score}</li>"
 

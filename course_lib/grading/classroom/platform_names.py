@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from course_lib.grading.classroom.untrusted_text import clean_name
 
@@ -49,6 +50,7 @@ class PlatformName:
         rest: el nombre del archivo, si no venía en una carpeta.
         folder: con qué empieza el nombre de la retroalimentación que la plataforma reconoce (en
             Moodle, una carpeta), o None.
+        when: cuándo se entregó, si lo dice.
     """
 
     platform: str
@@ -57,6 +59,7 @@ class PlatformName:
     plugin: str
     rest: str
     folder: str | None
+    when: datetime | None = None
 
 
 def parse_platform_name(text: str) -> PlatformName | None:
@@ -116,4 +119,9 @@ def _parse_blackboard_name(text: str) -> PlatformName | None:
     if match is None:
         return None
     user, rest = match["user"], match["rest"] or f"{match['when']}.txt"
-    return PlatformName("blackboard", clean_name(user) or "sin nombre", user, "file", rest, None)
+    try:
+        when = datetime.strptime(match["when"], "%Y-%m-%d-%H-%M-%S")
+    except ValueError:
+        when = None
+    name = clean_name(user) or "sin nombre"
+    return PlatformName("blackboard", name, user, "file", rest, None, when)

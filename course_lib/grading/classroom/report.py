@@ -30,6 +30,7 @@ from course_lib.grading.classroom.results import (
     Student,
     StudentTopic,
     percent,
+    short_number,
     topic_outline,
 )
 from course_lib.grading.classroom.suggestion import suggested_mistake
@@ -211,7 +212,7 @@ def _environment() -> jinja2.Environment:
         "fingerprint": _fingerprint,
         "hint": hint_html,
         "message": message_html,
-        "number": _number,
+        "number": short_number,
         "points": _points,
         "property": _property,
         "slow_part": _slow_part,
@@ -283,10 +284,6 @@ def _slow_part(one: Graded) -> str:
     slow = max(exercises, key=lambda result: result.seconds)
     heading = topic_outline(one.result.topic or "").heading(slow.exercise)
     return f"{heading} ({slow.seconds:.1f} s)"
-
-
-def _number(value: int | float) -> str:
-    return f"{round(value, 2):g}"
 
 
 def _points(value: int) -> str:

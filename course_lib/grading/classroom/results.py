@@ -15,17 +15,19 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from course_lib.course_settings import AS_IT_COMES, CourseSettings
 from course_lib.grading.classroom.collection import Entry
+from course_lib.grading.classroom.overrides import LATE, TOTAL, ByHand, Override
 from course_lib.grading.classroom.untrusted_text import visible
 from course_lib.grading.sandbox.evidence import Evidence
 from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 from course_lib.grading.submission import exercises_folder
 from course_lib.judging.check import topic_exercises
 from course_lib.notebooks.fingerprint import is_check, parse_cell
-from course_lib.scales import Scale, ShownGrade
+from course_lib.scales import LatePolicy, Scale, ShownGrade, discounted
 
 STATES = {
     "correct": "correcto",
@@ -66,7 +68,8 @@ class ClassResults:
     Argumentos:
         works: todas las entregas, ya calificadas; puede no haber ninguna.
         topics: los temas de la tarea.
-        course: cómo se llama el curso, y en qué escala se ve la nota.
+        course: cómo se llama el curso, en qué escala se ve la nota, y qué se descuenta si es tarde.
+        by_hand: por cada quien, lo que se cambia a mano.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class ClassResults:
         works: Iterable[Graded],
         topics: Iterable[str] = (),
         course: CourseSettings = AS_IT_COMES,
+        by_hand: ByHand | None = None,
     ) -> None:
         self.works, self.course = list(works), course
         self.asked = sorted(set(topics))
@@ -81,7 +85,7 @@ class ClassResults:
         self.worth = _worth(done)
         own = {topic: worth for topic, worth in self.worth.items() if course.includes(topic)}
         self.counted = _asked_worth(self.asked, self.worth) or own
-        self.students = _students(self.works, self.counted, course.scale)
+        self.students = _students(self.works, self.counted, course, by_hand or {})
         self.topics = [ClassTopic(name, self.students, done) for name in self.worth]
         self.max_points = sum(self.counted.values())
         self.percents = [student.percent for student in self.students if student.has_grade]
@@ -89,6 +93,8 @@ class ClassResults:
         self.graded = len(done)
         self.refused = [(s, one) for s in self.students for one in s.refused]
         self.off_topic = [student for student in self.students if student.off_topic]
+        self.adjusted = [student for student in self.students if student.adjustments]
+        self.undated = [student for student in self.students if student.undated]
         self.set_aside = [(s, s.set_aside) for s in self.students if s.set_aside]
         each = [(s, one) for s in self.students for one in s.works]
         self.stopped = [(s, one) for s, one in each if one.result.broken_cells]
@@ -150,7 +156,7 @@ def _asked_worth(topics: list[str], worth: Mapping[str, int]) -> dict[str, int]:
 
 
 def _students(
-    works: list[Graded], counted: Mapping[str, int], scale: Scale | None
+    works: list[Graded], counted: Mapping[str, int], course: CourseSettings, by_hand: ByHand
 ) -> list[Student]:
     """Reúne las entregas por estudiante, en orden alfabético."""
     groups: dict[str, list[Graded]] = {}
@@ -158,8 +164,14 @@ def _students(
         groups.setdefault(one.entry.owner, []).append(one)
     names = Counter(_shown_name(own[0].entry) for own in groups.values())
     students = [
-        Student(own, counted, scale, namesake=names[_shown_name(own[0].entry)] > 1)
-        for own in groups.values()
+        Student(
+            own,
+            counted,
+            course,
+            by_hand.get(owner, {}),
+            namesake=names[_shown_name(own[0].entry)] > 1,
+        )
+        for owner, own in groups.items()
     ]
     return sorted(students, key=lambda student: (alphabetical(student.name), student.mark))
 
@@ -174,11 +186,16 @@ def alphabetical(name: str) -> str:
     return "".join(c for c in letters if not unicodedata.combining(c))
 
 
-def percent(points: int, max_points: int) -> int:
+def percent(points: int | Decimal, max_points: int) -> int:
     """Da el porcentaje, redondeado; 100 es solo haberlo hecho todo."""
     if points >= max_points:
         return 100 if max_points else 0
     return min(99, round(100 * points / max_points))
+
+
+def short_number(value: int | float | Decimal) -> str:
+    """Un número con dos decimales a lo sumo, y sin ceros de más."""
+    return f"{round(float(value), 2):g}"
 
 
 # Cada estudiante
@@ -190,7 +207,8 @@ class Student:
     Argumentos:
         works: sus entregas, al menos una.
         counted: los temas que cuentan en la nota de la clase y lo que vale cada uno.
-        scale: en qué escala se ve su nota; None si solo se ven puntos.
+        course: en qué escala se ve su nota, y qué se descuenta si es tarde.
+        by_hand: lo que se le cambia a mano.
         namesake: si alguien más se llama igual.
     """
 
@@ -198,7 +216,8 @@ class Student:
         self,
         works: Sequence[Graded],
         counted: Mapping[str, int],
-        scale: Scale | None = None,
+        course: CourseSettings = AS_IT_COMES,
+        by_hand: Mapping[str, Override] | None = None,
         *,
         namesake: bool = False,
     ) -> None:
@@ -207,21 +226,25 @@ class Student:
         self.mark = visible(self.entry.participant or "", 20) if namesake else ""
         self.page = f"feedback/{self.entry.owner}.html"
         self.evidence_page = f"evidence/{self.entry.owner}.html"
-        course = [one for one in works if one.result.status == "course"]
-        self.set_aside = course if len(course) < len(works) else []
+        aside = [one for one in works if one.result.status == "course"]
+        self.set_aside = aside if len(aside) < len(works) else []
         kept = {"graded", "course"} if self.set_aside else {"graded"}
         self.refused = [one for one in works if one.result.status not in kept]
         graded: dict[str, list[Graded]] = {}
         for one in works:
             if one.result.status == "graded" and one.result.topic is not None:
                 graded.setdefault(one.result.topic, []).append(one)
-        self.best = {t: StudentTopic(t, own, counts=t in counted) for t, own in graded.items()}
+        self.by_hand = dict(by_hand or {})
+        late = Lateness(course.late, self.by_hand.get(LATE))
+        self.best = {
+            t: StudentTopic(t, own, late, counts=t in counted) for t, own in graded.items()
+        }
         self.topics = [self.best[name] for name in sorted(self.best)]
         own = [topic for topic in self.topics if topic.counts]
-        self.has_grade, self.points = bool(own), sum(topic.result.points for topic in own)
-        self.max_points = sum(counted.values())
+        self.added, self.max_points = sum(topic.points for topic in own), sum(counted.values())
+        self.points, self.has_grade = self._total(), bool(own) or TOTAL in self.by_hand
         self.percent = percent(self.points, self.max_points)
-        self.grade = self._grade(scale)
+        self.grade = self._grade(course.scale)
         self.correct = sum(topic.correct for topic in self.topics)
         self.to_fix = sum(len(topic.to_fix) for topic in self.topics)
         self.to_answer = sum(len(topic.to_answer) for topic in self.topics)
@@ -232,6 +255,39 @@ class Student:
         """Su nota; nadie la tiene si no hay escala, ni quien no tiene nada que cuente."""
         known = scale is not None and self.has_grade and self.max_points
         return scale.grade(self.points, self.max_points) if known else None
+
+    def _total(self) -> int | Decimal:
+        """Lo que suman sus temas, o lo que se puso a mano."""
+        if TOTAL not in self.by_hand:
+            return self.added
+        total = self.by_hand[TOTAL]
+        if total.points > self.max_points:
+            raise total.wrong(f"el total vale {self.max_points}.")
+        return total.points
+
+    @property
+    def undated(self) -> list[str]:
+        """Los temas con plazo de los que no se sabe cuándo entregó."""
+        return [topic.outline.title for topic in self.topics if topic.undated]
+
+    @property
+    def adjustments(self) -> list[str]:
+        """Lo que cambia sus puntos aparte de sus respuestas: llegar tarde, y lo puesto a mano."""
+        told = [topic.late_told for topic in self.topics if topic.counts and topic.late_told]
+        for topic in self.topics:
+            for answer in topic.exercises:
+                if own := self.by_hand.get(answer.result.exercise):
+                    score = f"{short_number(own.points)} de {answer.result.max_points}"
+                    told.append(f"{answer.heading}: {score}, puesto a mano. Motivo: {own.reason}")
+        if own := self.by_hand.get(LATE):
+            told.append(f"Días de retraso puestos a mano: {own.points}. Motivo: {own.reason}")
+        if own := self.by_hand.get(TOTAL):
+            score = f"{short_number(own.points)} de {self.max_points}"
+            told.append(
+                f"Total: {score}, puesto a mano; sin ello, {short_number(self.added)}. "
+                f"Motivo: {own.reason}"
+            )
+        return told
 
     @property
     def off_topic(self) -> str:
@@ -264,15 +320,56 @@ class GradedAnswer:
     evidence: Evidence
 
 
-class StudentTopic:
-    """Un tema de un estudiante: el cuaderno que cuenta, el primero con más puntos, y los demás."""
+@dataclass(frozen=True)
+class Lateness:
+    """Cuánto llega tarde lo de un estudiante.
 
-    def __init__(self, name: str, graded: list[Graded], *, counts: bool) -> None:
+    Argumentos:
+        policy: lo que descuenta el curso; None si nada.
+        by_hand: los días que se le cuentan, si se ponen a mano.
+    """
+
+    policy: LatePolicy | None = None
+    by_hand: Override | None = None
+
+    def days(self, one: Graded) -> int:
+        """Los días que se le cuentan a un cuaderno."""
+        if self.policy is None or one.result.topic not in self.policy.due:
+            return 0
+        if self.by_hand is not None:
+            return int(self.by_hand.points)
+        return self.policy.days(one.result.topic, one.entry.delivered)
+
+    def discount(self, one: Graded) -> Decimal:
+        """El porcentaje que se descuenta de un cuaderno."""
+        return Decimal(0) if self.policy is None else self.policy.discount(self.days(one))
+
+    def undated(self, one: Graded) -> bool:
+        """Si tiene plazo, y no se sabe cuándo se entregó."""
+        due = {} if self.policy is None or self.by_hand is not None else self.policy.due
+        return one.result.topic in due and one.entry.delivered is None
+
+
+class StudentTopic:
+    """Un tema de un estudiante: el cuaderno que cuenta, el primero con más puntos, y los demás.
+
+    Los puntos son los de las respuestas, menos lo que se descuenta si llegó tarde.
+    """
+
+    def __init__(
+        self, name: str, graded: list[Graded], late: Lateness = Lateness(), *, counts: bool
+    ) -> None:
+        def points(one: Graded) -> Decimal:
+            return discounted(one.result.points, late.discount(one))
+
         self.name, self.outline, self.counts = name, topic_outline(name), counts
-        best = max(graded, key=lambda one: one.result.points)
+        best = max(graded, key=points)
         others = [one for one in graded if one is not best]
         self.result, self.files = best.result, [best, *others]
-        self.tied = any(one.result.points == self.result.points for one in others)
+        self.points, self.late_days = points(best), late.days(best)
+        self.late_told = self._late_told(late.discount(best))
+        self.undated = late.undated(best)
+        self.tied = any(points(one) == self.points for one in others)
         self.perfect = self.result.points == self.result.max_points
         self.exercises = [
             GradedAnswer(
@@ -285,6 +382,15 @@ class StudentTopic:
         ]
         self.correct = len(self._in("correct"))
         self.to_fix, self.to_answer = self._in(*TO_FIX), self._in(*TO_ANSWER)
+
+    def _late_told(self, discount: Decimal) -> str:
+        """Lo que se descuenta, en palabras; vacío si llegó a tiempo."""
+        if not self.late_days:
+            return ""
+        days = "1 día" if self.late_days == 1 else f"{self.late_days} días"
+        told = f"{days} tarde, se descuenta el {short_number(discount)} %"
+        left = f"de {short_number(self.result.points)} quedan {short_number(self.points)}"
+        return f"{self.outline.title}: {told}: {left}"
 
     def _in(self, *states: str) -> list[GradedAnswer]:
         return [answer for answer in self.exercises if answer.result.state() in states]

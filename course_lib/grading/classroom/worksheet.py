@@ -14,6 +14,7 @@ import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import ClassVar
@@ -74,6 +75,11 @@ class Worksheet:
             return self._index.get(("number", entry.participant.lstrip("0")), [])
         found = self._index.get(("name", name), [])
         return found if len(found) == 1 else []
+
+    def delivered(self, entry: Entry) -> datetime | None:
+        """Da cuándo entregó, si la hoja lo dice."""
+        rows = self.rows_of(entry)
+        return read_date(self.cell(rows[0], "submitted")) if rows else None
 
     def number(self, row: int) -> str:
         """Da el número del participante, que va al final de «Participante 12»."""
@@ -186,6 +192,23 @@ def _find_columns(header: Sequence[str]) -> dict[str, int]:
         if places:
             found[role] = places[0]
     return found
+
+
+def read_date(text: str) -> datetime | None:
+    """Lee «lunes, 2 de marzo de 2026, 18:30», o lo mismo en inglés o en catalán."""
+    words = re.findall(r"[^\W\d_]+", text.casefold())
+    named = [month in words for months in HEADERS["months"].values() for month in months]
+    months = {place % 12 + 1 for place, found in enumerate(named) if found}
+    day = re.search(r"(?<![\d:])\d{1,2}(?![\d:])", text)
+    year = re.search(r"\b\d{4}\b", text)
+    clock = re.search(r"(\d{1,2}):(\d{2})(?::\d{2})?\s*([ap]?)", text.casefold())
+    if not (len(months) == 1 and day and year and clock):
+        return None
+    hour = int(clock[1]) % 12 + 12 * (clock[3] == "p") if clock[3] else int(clock[1])
+    try:
+        return datetime(int(year[0]), months.pop(), int(day[0]), hour, int(clock[2]))
+    except ValueError:
+        return None
 
 
 def comparable(text: str) -> str:
