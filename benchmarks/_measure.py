@@ -52,7 +52,7 @@ def compare(
         same: `same(ours, theirs)`, que falla si los resultados no son el mismo.
         flops: operaciones en coma flotante que pide el trabajo (una suma y un producto son dos).
         traffic: bytes que hay que leer o escribir como mínimo.
-        memory: mide también la memoria, cada trabajo en un proceso nuevo.
+        memory: mide también la memoria; en la CPU, cada trabajo en un proceso nuevo.
         rounds: vueltas, al menos y como mucho.
         turn: segundos que dura un turno, si el trabajo es más corto. Con turnos de menos de un
             milisegundo y muchas vueltas, los demás programas interrumpen a pocos.
@@ -75,9 +75,7 @@ def compare(
             "s": statistics.median(seconds),
             "dispersión": spread(seconds),
             "razón": statistics.median(seconds) / base,
-            "MiB": in_fresh_process(memory_of, build.__module__, build.__name__, case, name, device)
-            if memory
-            else None,
+            "MiB": _memory(build, case, name, device) if memory else None,
             "del límite": floor / statistics.median(seconds) if floor else None,
         }
         for name, seconds in times.items()
@@ -169,6 +167,14 @@ def limits(device: str) -> tuple[float, float]:
     y = torch.empty_like(x)
     times = alternate({"product": lambda: A @ A, "copy": lambda: y.copy_(x)}, device, rounds=(5, 9))
     return 2 * n**3 / min(times["product"]), 2 * x.nbytes / min(times["copy"])
+
+
+def _memory(build: Callable[..., Jobs], case: tuple, name: str, device: str) -> float | None:
+    """La memoria de un trabajo: la de una GPU la cuenta torch, y la otra, un proceso nuevo."""
+    arguments = (memory_of, build.__module__, build.__name__, case, name, device)
+    if torch.device(device).type == "cuda":
+        return memory_of(*arguments[1:])
+    return in_fresh_process(*arguments)
 
 
 def memory_of(module: str, build: str, case: list, name: str, device: str) -> float | None:

@@ -138,7 +138,9 @@ def same_losses_and_gradients(ours, theirs):
     got, wanted = gradients(ours[0]), gradients(theirs[0])
     assert got.keys() == wanted.keys()
     for name, gradient in wanted.items():
-        torch.testing.assert_close(got[name], gradient, rtol=1e-4, atol=1e-6, msg=name)
+        # En una GPU el orden de las sumas cambia de una vez a otra.
+        atol = 1e-4 * gradient.abs().max().item() if gradient.is_cuda else 1e-6
+        torch.testing.assert_close(got[name], gradient, rtol=1e-4, atol=atol, msg=name)
 
 
 @torch.no_grad()

@@ -26,6 +26,7 @@ from course_lib.models.universal_transformer import UniversalEncoder
 STEPS = 8
 # d_model, cabezas, d_ff, filas del lote, posiciones
 SIZES = {"pequeño": (256, 4, 1024, 16, 128), "base": (512, 8, 2048, 8, 128)}
+SIZES["grande"] = (512, 8, 2048, 128, 256)  # en una GPU, «base» no da trabajo bastante
 PONDERS = (2.0, 2.8, 5.5)
 HALTED = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99)
 WAYS = {"máscara": 0.0, "reunir": 2.0, "curso": None}
@@ -37,6 +38,7 @@ def run(device: str) -> list[dict]:
         ("base", "todas a la vez", 2.0, False),
         ("pequeño", "media", 2.0, False),
         *(("base", "detenidas", share, False) for share in HALTED),
+        *(("grande", "media", ponder, False) for ponder in PONDERS if device != "cpu"),
         ("base", "media", 2.0, True),
         ("base", "detenidas", 0.9, True),
     ]

@@ -48,13 +48,17 @@ class Translator:
                 "tokenizador."
             )
 
-    def example(self, source: str, target: str) -> tuple[list[int], list[int]]:
+    def example(
+        self, source: str, target: str, *, to: str | None = None
+    ) -> tuple[list[int], list[int]]:
         """Un ejemplo de entrenamiento: los tokens del origen y los del destino, con sus marcas."""
-        return source_ids(self.tokenizer, source), target_ids(self.tokenizer, target)
+        return source_ids(self.tokenizer, source, to), target_ids(self.tokenizer, target)
 
-    def sources(self, texts: Iterable[str]) -> Int[Tensor, "batch t_source"]:
+    def sources(
+        self, texts: Iterable[str], *, to: str | None = None
+    ) -> Int[Tensor, "batch t_source"]:
         """Los textos de origen en tokens, en un lote con relleno."""
-        ids = [source_ids(self.tokenizer, text) for text in texts]
+        ids = [source_ids(self.tokenizer, text, to) for text in texts]
         return pad(ids, self.model.config.pad_id).to(self.device)
 
     def prompt(self, count: int = 1) -> Int[Tensor, "batch 1"]:
@@ -71,6 +75,7 @@ class Translator:
         self,
         texts: Sequence[str],
         *,
+        to: str | None = None,
         beam_size: int = 1,
         length_penalty: float = 0.6,
         max_new_tokens: int = 100,
@@ -81,6 +86,7 @@ class Translator:
 
         Argumentos:
             texts: los textos de origen.
+            to: el token especial que dice a qué idioma, en un modelo que sabe ir a varios.
             beam_size, length_penalty: los de `decoding.beam`; con beam_size = 1 es voraz.
             max_new_tokens: lo más larga que puede ser una traducción.
 
@@ -97,7 +103,7 @@ class Translator:
         fastest, found = writer(self.model), {}
         for start in range(0, len(order), BATCH):
             chosen = order[start : start + BATCH]
-            source = self.sources(texts[i] for i in chosen)
+            source = self.sources((texts[i] for i in chosen), to=to)
             begin = self.prompt(len(chosen)), fastest.start(source)
             if beam_size == 1:
                 ids = greedy(fastest.step, *begin, **limits).token_ids.tolist()
@@ -112,9 +118,10 @@ class Translator:
         return [self.tokenizer.decode([i], skip_special=False).strip() for i in ids]
 
 
-def source_ids(tokenizer: ByteBPE, text: str) -> list[int]:
-    """Un texto de origen: sus tokens y `</s>`."""
-    return [*tokenizer.encode(text), tokenizer.special(END)]
+def source_ids(tokenizer: ByteBPE, text: str, to: str | None = None) -> list[int]:
+    """Un texto de origen: el token del idioma al que va, si se dice; los suyos, y `</s>`."""
+    mark = [] if to is None else [tokenizer.special(to)]
+    return [*mark, *tokenizer.encode(text), tokenizer.special(END)]
 
 
 def target_ids(tokenizer: ByteBPE, text: str) -> list[int]:

@@ -28,11 +28,12 @@ Mask = Bool[Tensor, "batch 1 t"] | None
 CrossMask = Bool[Tensor, "batch 1 t_source"] | None
 Start = int | Int[Tensor, " batch"]
 
-# Con más posiciones activas que esta parte, calcularlas todas cuesta menos que reunirlas.
-GATHER_BELOW = 0.85
+# Con más posiciones activas que esta parte, calcularlas todas cuesta menos que reunirlas; en una
+# GPU, también con menos posiciones que estas: lanzar los núcleos cuesta más que el cálculo.
+GATHER_BELOW, GPU_GATHERS_FROM = 0.85, 2**14
 
 
-def gathering(model: nn.Module, *, gather_below: float = GATHER_BELOW) -> nn.Module:
+def gathering(model: nn.Module, *, gather_below: float | None = None) -> nn.Module:
     """El mismo modelo, en el que una posición que se detuvo no cuesta nada.
 
     Da lo mismo, también el gradiente. Los pasos acaban cuando ya nadie sigue, y el relleno no se
@@ -44,7 +45,8 @@ def gathering(model: nn.Module, *, gather_below: float = GATHER_BELOW) -> nn.Mod
         model: un `UniversalTransformer`, o cualquier modelo con un `UniversalEncoder` o un
             `UniversalDecoder` dentro; no cambia.
         gather_below: mientras la parte de posiciones activas no baje de aquí se calculan todas y
-            se descartan las detenidas; después, solo las activas.
+            se descartan las detenidas; después, solo las activas. Si falta, lo que compensa: 0.85
+            en la CPU; en una GPU, eso mismo con 16384 posiciones o más, y con menos, todas.
 
     Fuente: capítulo `universal_transformer`.
 
@@ -66,7 +68,7 @@ def gathering(model: nn.Module, *, gather_below: float = GATHER_BELOW) -> nn.Mod
 class GatheringEncoder(UniversalEncoder):
     """Un `UniversalEncoder` que calcula solo las posiciones activas; lo hace `gathering`."""
 
-    gather_below: float
+    gather_below: float | None
 
     def forward(
         self, x: States, *, mask: Mask = None, causal: bool = False, start: Start = 0
@@ -80,7 +82,7 @@ class GatheringEncoder(UniversalEncoder):
 class GatheringDecoder(UniversalDecoder):
     """Un `UniversalDecoder` que calcula solo las posiciones activas; lo hace `gathering`."""
 
-    gather_below: float
+    gather_below: float | None
 
     def forward(
         self,
@@ -120,7 +122,7 @@ def deliberate(
     step: Step,
     *,
     mask: Mask = None,
-    gather_below: float = GATHER_BELOW,
+    gather_below: float | None = None,
 ) -> Deliberation:
     """Transforma cada posición tantas veces como ella decida.
 
@@ -134,6 +136,8 @@ def deliberate(
         mask: False en el relleno, que ni se calcula ni cuenta.
         gather_below: como en `gathering`.
     """
+    if gather_below is None:
+        gather_below = worth_gathering(x)
     if isinstance(rule, FixedComputation):
         return _always(rule, x, step, mask, gather_below)
     active = rule.start(x, mask).active
@@ -392,8 +396,16 @@ def _write(X, places, values, shape):
     return put(X, places, values)
 
 
+def worth_gathering(x: States) -> float:
+    """Por debajo de qué parte de posiciones activas compensa reunirlas; 0: nunca."""
+    few = x.device.type != "cpu" and x.shape[0] * x.shape[1] < GPU_GATHERS_FROM
+    return 0.0 if few else GATHER_BELOW
+
+
 def to_compute(active: Bool[Tensor, "batch t"], gather_below: float) -> Places:
     """Los índices de las posiciones activas; None, todas, si las activas son casi todas."""
+    if not gather_below:  # no hace falta ni contarlas
+        return None
     if active.count_nonzero() >= gather_below * active.numel():
         return None
     return active.flatten().nonzero().squeeze(-1)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from course_lib.training.randomness import RandomStream
 
@@ -32,13 +33,9 @@ def pad(sequences: Sequence[Any], pad_id: int) -> Int[Tensor, "batch t"]:
                 [8, 0, 0]])
     """
     rows = [_ids(sequence) for sequence in sequences]
-    longest = max(map(len, rows), default=0)
-    if not longest:
+    if not any(map(len, rows)):
         raise ValueError("Se esperaba al menos una secuencia con algún token y no llegó ninguna.")
-    padded = torch.full((len(rows), longest), pad_id, dtype=torch.long)
-    for row, ids in zip(padded, rows, strict=True):
-        row[: len(ids)] = ids
-    return padded
+    return pad_sequence(rows, batch_first=True, padding_value=pad_id)
 
 
 class TokenBatches:

@@ -11,7 +11,7 @@ from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.fast import gathering
-from course_lib.fast.active_positions import deliberate
+from course_lib.fast.active_positions import deliberate, worth_gathering
 from course_lib.layers.adaptive_computation import AdaptiveComputation, FixedComputation
 from course_lib.models.universal_transformer import UniversalEncoder
 
@@ -458,3 +458,11 @@ def test_sizes_and_masks_are_checked(as_user):
     for mask in (torch.ones(1, 1, 3, dtype=torch.bool), torch.ones(1, 1, 2)):
         with pytest.raises(ValueError, match="mask: se esperaba una máscara booleana"):
             layer.start(torch.zeros(1, 2, D), mask)
+
+
+@pytest.mark.parametrize(
+    ("device", "rows", "expected"), [("cpu", 8, 0.85), ("meta", 8, 0.0), ("meta", 128, 0.85)]
+)
+def test_on_a_gpu_few_positions_are_not_gathered(device, rows, expected):
+    """Con el dispositivo `meta` en su lugar: la regla solo mira si es la CPU."""
+    assert worth_gathering(torch.empty(rows, 128, 4, device=device)) == expected

@@ -367,8 +367,9 @@ def test_the_gpu_gives_what_the_cpu_gives(placement, dtype, tolerance):
     logits.square().mean().backward()
     assert (logits.cpu().double() - expected).abs().max() < tolerance * expected.abs().max()
     for name, p in on_gpu.named_parameters():
-        scale = wanted[name].abs().max().clamp(min=1e-3)
-        assert (p.grad.cpu().double() - wanted[name]).abs().max() < 4 * tolerance * scale, name
+        # Con la norma: al redondear a 16 bits, alguna unidad de la ReLU se enciende o se apaga.
+        scale = wanted[name].norm().clamp(min=1e-3)
+        assert (p.grad.cpu().double() - wanted[name]).norm() < 4 * tolerance * scale, name
     with torch.no_grad():
         state, steps = on_gpu.start(source.cuda()), []
         for token in target.cuda().split(1, 1):

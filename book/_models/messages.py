@@ -1,0 +1,157 @@
+"""Cómo se entrena el traductor de mensajes: texto real, en las dos direcciones, con un solo modelo.
+
+Lee los catálogos que se le den, aparta familias enteras de programas para validar y para evaluar, y
+entrena un Transformer que empieza a leer por `<es>` o `<en>`: a qué idioma se le pide que traduzca.
+Los tamaños, el plan y los pasos están decididos de antemano. La validación y la prueba son
+mensajes de programas que el modelo no ha visto, y cuyo texto no está en los que sí.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from random import Random
+
+import sacrebleu
+import torch
+
+from course_lib.data.messages import Message, installed_messages, split_messages
+from course_lib.models.transformer import Transformer, TransformerConfig
+from course_lib.tokenization import ByteBPE
+from course_lib.tokenization.byte_bpe import SPECIAL_TOKENS
+from course_lib.training.batches import TokenBatches
+from course_lib.training.history import History
+from course_lib.training.loop import train
+from course_lib.training.losses import TranslationLoss
+from course_lib.training.schedules import warmup_cosine
+from course_lib.translation import Translator
+
+SEED, VOCABULARY = 0, 5000
+STEPS, BATCH_TOKENS, PEAK, WARMUP = 16_000, 24_576, 3e-3, 1000
+DROPOUT, SMOOTHING = 0.1, 0.1
+MEASURED, MOST_OF_ONE = 2000, 60  # mensajes con que se mide, y de un mismo catálogo, como mucho
+MEASURE_EVERY = 2000
+BEAM = 4
+DIRECTIONS = {"<en>": ("spanish", "english"), "<es>": ("english", "spanish")}
+
+
+@dataclass
+class MessageLines:
+    """Los mensajes: con unos se entrena, con otros se sigue el entrenamiento y con otros se mide."""  # noqa: E501
+
+    messages: Sequence[Message]
+
+    @classmethod
+    def read(cls, folders: Iterable[Path]) -> MessageLines:
+        """Los de los catálogos de unas carpetas."""
+        return cls(installed_messages(folders))
+
+    @cached_property
+    def groups(self) -> list[list[Message]]:
+        """Entrenar, validar y medir; de los dos últimos, pocos de cada catálogo."""
+        train, *apart = split_messages(self.messages, seed=SEED)
+        return [train, *map(_few_of_each, apart)]
+
+    @cached_property
+    def tokenizer(self) -> ByteBPE:
+        """Un vocabulario para los dos idiomas, aprendido de lo de entrenar."""
+        texts = (text for message in self.groups[0] for text in message[:2])
+        return ByteBPE.train(texts, VOCABULARY, special_tokens=(*SPECIAL_TOKENS, *DIRECTIONS))
+
+    @cached_property
+    def examples(self) -> list[tuple[list[int], list[int]]]:
+        """Cada mensaje de entrenar, dos veces: hacia cada idioma."""
+        translator = initial_translator(self.tokenizer)
+        return [
+            translator.example(getattr(message, source), getattr(message, target), to=to)
+            for message in self.groups[0]
+            for to, (source, target) in DIRECTIONS.items()
+        ]
+
+
+def _few_of_each(messages: Iterable[Message]) -> list[Message]:
+    """Hasta dos mil, y hasta sesenta de cada catálogo: que ninguno decida."""
+    shuffled, taken, few = list(messages), Counter(), []
+    Random(SEED).shuffle(shuffled)
+    for message in shuffled:
+        taken[message.catalogue] += 1
+        if taken[message.catalogue] <= MOST_OF_ONE:
+            few.append(message)
+    return few[:MEASURED]
+
+
+def initial_translator(tokenizer: ByteBPE) -> Translator:
+    """Un modelo sin entrenar para ese vocabulario."""
+    pad_id, start_id, end_id = map(tokenizer.special, SPECIAL_TOKENS)
+    config = TransformerConfig(
+        tokenizer.vocab_size,
+        d_model=192,
+        num_heads=6,
+        num_layers=3,
+        d_ff=704,
+        dropout=DROPOUT,
+        placement="pre",
+        max_length=256,
+        pad_id=pad_id,
+        start_id=start_id,
+        end_id=end_id,
+    )
+    torch.manual_seed(SEED)
+    return Translator(tokenizer, Transformer(config))
+
+
+def train_stored(
+    data: MessageLines, *, device: str = "cpu", steps: int = STEPS, checkpoint: Path | None = None
+) -> tuple[Translator, History]:
+    """El que se guarda; anota el chrF de validación en las dos direcciones."""
+    translator = initial_translator(data.tokenizer)
+    translator.model.to(device)
+    validation = data.groups[1][:500]
+
+    def on_step(step, _):
+        if step % MEASURE_EVERY:
+            return None
+        found = {
+            f"chrF {to}": score["chrF"] for to, score in scores(translator, validation).items()
+        }
+        print(f"paso {step} de {steps}: {found}", flush=True)
+        return found
+
+    history = train(
+        translator.model,
+        TranslationLoss(pad_id=translator.model.config.pad_id, label_smoothing=SMOOTHING),
+        TokenBatches(data.examples, batch_tokens=BATCH_TOKENS, seed=SEED),
+        steps=steps,
+        schedule=warmup_cosine(peak=PEAK, warmup=WARMUP, total=steps),
+        optimizer=partial(torch.optim.Adam, betas=(0.9, 0.98), eps=1e-9, fused=True),
+        on_step=on_step,
+        seed=SEED,
+        checkpoint=checkpoint,
+        checkpoint_every=MEASURE_EVERY,
+    )
+    return translator, history
+
+
+def scores(
+    translator: Translator, messages: Sequence[Message], *, beam_size: int = 1
+) -> dict[str, dict[str, float]]:
+    """BLEU y chrF hacia cada idioma."""
+    found = {}
+    for to, (source, target) in DIRECTIONS.items():
+        texts = [getattr(message, source) for message in messages]
+        said = translator.translate(texts, to=to, beam_size=beam_size)
+        found[to] = quality(said, [getattr(message, target) for message in messages])
+    return found
+
+
+def quality(said: Sequence[str], expected: Sequence[str]) -> dict[str, float]:
+    """BLEU y chrF de unas traducciones, y en cuántas cada cien no cambia una letra."""
+    exact = sum(map(str.__eq__, said, expected)) / len(expected)
+    return {
+        "BLEU": sacrebleu.corpus_bleu(said, [expected]).score,
+        "chrF": sacrebleu.corpus_chrf(said, [expected]).score,
+        "exactos": 100 * exact,
+    }
