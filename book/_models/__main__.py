@@ -6,6 +6,9 @@
 - `translator`: el traductor de recetas, en float16, que el capítulo lee con `load_transformer`; su
   tokenizador; lo que pasó al entrenarlo (`training.json`), y su ficha (`README.md`). Unos siete
   minutos de un núcleo.
+- `messages`: el traductor de mensajes reales, en las dos direcciones, de los catálogos que haya en
+  `--data`. Pensado para una GPU: `--device cuda`. Deja un punto de control en `_build`, y sigue
+  desde él.
 
 En la misma máquina y con las mismas versiones sale siempre el mismo.
 """
@@ -16,21 +19,30 @@ from copy import deepcopy
 from functools import partial
 from pathlib import Path
 
-from book._models import translating
+from book._models import messages, translating
 from book._models.card import write_card
 from book._models.pretraining import pretrain
+from course_lib.data.messages import INSTALLED
 from course_lib.pretrained import save_bert, save_transformer
 
 HERE = Path(__file__).parent
+CHECKPOINT = HERE.parents[1] / "_build" / "messages.pt"
 STEPS, BRIEF, REPORT_EVERY = 6500, 1500, 250
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Entrena un modelo del libro.")
-    parser.add_argument("model", choices=["bert", "translator"], help="cuál")
+    parser.add_argument("model", choices=["bert", "translator", "messages"], help="cuál")
     parser.add_argument("--out", type=Path, default=HERE, help="carpeta de destino")
+    parser.add_argument(
+        "--data", type=Path, nargs="+", default=[INSTALLED], help="carpetas con catálogos"
+    )
+    parser.add_argument("--device", default="cpu", help="dónde se entrena `messages`")
     options = parser.parse_args()
-    {"bert": make_bert, "translator": make_translator}[options.model](options.out)
+    if options.model == "messages":
+        make_messages(options.out, options.data, options.device)
+    else:
+        {"bert": make_bert, "translator": make_translator}[options.model](options.out)
     return 0
 
 
@@ -55,7 +67,17 @@ def make_translator(out: Path) -> None:
     translator, history = translating.train_stored(data)
     save_transformer(translator.model, folder)
     translator.tokenizer.save(folder / "tokenizer.json")
-    write_card(translating.training_record(folder, data, history), folder)
+    write_card(translating.training_record(folder, data, history), translating.TEXTS, folder)
+
+
+def make_messages(out: Path, data: list[Path], device: str) -> None:
+    """Entrena el traductor de mensajes y lo guarda; su ficha mide lo guardado."""
+    lines, folder = messages.MessageLines.read(data), out / "messages"
+    translator, history = messages.train_stored(lines, device=device, checkpoint=CHECKPOINT)
+    save_transformer(translator.model, folder)
+    translator.tokenizer.save(folder / "tokenizer.json")
+    record = messages.training_record(folder, lines, history, device)
+    write_card(record, messages.TEXTS, folder)
 
 
 if __name__ == "__main__":

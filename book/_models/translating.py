@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from benchmarks._report import describe_machine
+from book._models.card import Texts
 from course_lib.data.recipes import Pair, generate_recipes, split_recipes, translation_pairs
 from course_lib.models.transformer import Transformer, TransformerConfig
 from course_lib.pretrained import load_transformer
@@ -32,6 +33,23 @@ SEED, STEPS = 0, 2400
 RECIPES, MEASURED_RECIPES, TITLES = 9000, 300, 50
 VOCABULARY, BATCH_TOKENS, PEAK, WARMUP = 2500, 1200, 4e-3, 80
 MEASURE_EVERY = 100
+TEXTS = Texts(
+    title="Traductor de recetas, del español al inglés",
+    about="""\
+Un Transformer de {parameters} parámetros, en float16; se lee con `load_transformer` y
+`ByteBPE.load`, y lo enseña el capítulo `translator`.""",
+    data="""\
+{lines} renglones de {recipes} recetas del corpus del curso, con repeticiones. Se
+apartan recetas por combinación de plato e ingrediente principal.""",
+    measured="""\
+Con decodificación voraz, en {measured} renglones distintos de {measured_recipes}
+recetas apartadas; {unseen} no están en el entrenamiento:""",
+    limits="""\
+Solo conoce las frases de las recetas del curso, que salen de una gramática: fuera de ellas escribe,
+sin avisar, algo que no tiene que ver. Traduce del español al inglés, renglón a renglón, y no al
+revés. Lo nunca visto de estas cifras son combinaciones nuevas de palabras conocidas, y la mayor
+parte está a una palabra de un renglón de entrenamiento; el capítulo cuenta cuánto da lo más barato.""",  # noqa: E501
+)
 
 
 class RecipeLines:

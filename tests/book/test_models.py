@@ -115,7 +115,9 @@ def test_the_stored_translator_is_the_one_of_the_script(lines, record):
 
 
 def test_its_card_is_its_record_and_its_figures_are_reproduced(lines, record):
-    assert (TRANSLATOR / card.CARD).read_text("utf-8") == card.as_markdown(record)
+    assert (TRANSLATOR / card.CARD).read_text("utf-8") == card.as_markdown(
+        record, translating.TEXTS
+    )
     counted = {"lines": lines.train, "measured": lines.measured, "unseen": lines.unseen}
     assert {name: len(found) for name, found in counted.items()}.items() <= record["data"].items()
     found = translating.results(translating.read_translator(TRANSLATOR), lines)
