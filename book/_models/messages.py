@@ -63,7 +63,7 @@ parecido» es la traducción del mensaje de entrenamiento que más se parece, po
     limits="""\
 Conoce lo que dicen los programas: menús, órdenes y errores, casi siempre de un renglón. Fuera de
 ahí escribe, sin avisar, algo que puede no tener que ver. No distingue «tú» de «usted» ni sabe a qué
-se refiere un mensaje suelto. Traduce como tradujeron muchas personas distintas, con sus errores.""",
+se refiere un mensaje suelto. Traduce como tradujeron muchas personas, con sus errores.""",
 )
 
 
