@@ -41,8 +41,8 @@ Submissions = Annotated[
     Path,
     typer.Argument(
         metavar="ENTREGAS",
-        help="Una carpeta con cuadernos, o el ZIP con todas las entregas que se descarga de "
-        "Moodle, de Canvas o de Blackboard.",
+        help="Una carpeta con cuadernos o con repositorios, o el ZIP con todas las entregas que se "
+        "descarga de Moodle, de Canvas, de Blackboard o de Google Classroom.",
     ),
 ]
 Out = Annotated[
@@ -70,16 +70,24 @@ Worksheet = Annotated[
     Path | None,
     typer.Option(
         metavar="ARCHIVO",
-        help="Lo que se descargó para poner las notas: la hoja de calificaciones de Moodle, o el "
-        "libro de calificaciones de Canvas o de Blackboard.",
+        help="Lo que se descargó para poner las notas: la hoja de calificaciones de Moodle; el "
+        "libro de Canvas o de Blackboard; la lista o las notas de GitHub o de Google Classroom.",
     ),
 ]
 Column = Annotated[
     str | None,
     typer.Option(
         metavar="TAREA",
-        help="Cuál es la tarea en el libro de Canvas o de Blackboard, por su título o su número, "
-        "si tiene varias.",
+        help="Cuál es la tarea en ese libro, por su título o su número, si tiene varias.",
+    ),
+]
+Source = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="DÓNDE",
+        help="De dónde vienen las entregas, si no se reconoce: moodle, canvas, blackboard, github, "
+        "google o folder.",
     ),
 ]
 Cluster = Annotated[
@@ -119,6 +127,7 @@ def grade(
     workers: Workers = None,
     worksheet: Worksheet = None,
     column: Column = None,
+    source: Source = None,
     cluster: Cluster = None,
     site: Site = None,
     compare: Compare = None,
@@ -127,12 +136,10 @@ def grade(
     unsafe_no_sandbox: Unsafe = False,
 ) -> None:
     """Califica las entregas de una clase, cada una aislada, y escribe notas e informes."""
-    from course_lib.grading.classroom.course_gradebook import read_sheet
-
     topics = list(dict.fromkeys(topic or ()))
     if out is None and not dry_run:
         raise typer.BadParameter("Falta --out.")
-    told = {"--workers": workers, "--worksheet": worksheet, "--column": column}
+    told = {"--workers": workers, "--worksheet": worksheet, "--column": column, "--from": source}
     told |= {"--cluster": cluster, "--site": site, "--compare": compare, "--config": config}
     command = ["course", "grade", submissions, "--out", out]
     command += [x for name, value in told.items() if value is not None for x in (name, value)]
@@ -140,19 +147,27 @@ def grade(
     course = course_settings(config)
     with _told_errors(command):
         _require_usable(topics, site, course)
-        if column is not None and worksheet is None:
-            raise typer.BadParameter("--column dice cuál es la tarea en el archivo de --worksheet.")
-        sheet = read_sheet(worksheet, column) if worksheet is not None else None
+        sheet = _sheet(worksheet, column)
+        entries = _entries(submissions, source, sheet)
         if dry_run:
-            _print_foreseen(submissions, topics, sheet, course)
+            _print_foreseen(entries, topics, sheet, course)
             return
         _require_isolated(needed=not (unsafe_no_sandbox or cluster))
         printed = {"worksheet": sheet, "site": site, "course": course}
         options = {"workers": workers, "cluster": cluster, "sandboxed": not unsafe_no_sandbox}
-        options["compare"] = compare
-        results = _grade_and_publish(submissions, out, topics, printed, **options)
+        options |= {"compare": compare, "private": (str(submissions.resolve()),)}
+        results = _grade_and_publish(entries, out, topics, printed, **options)
     if results.refused or results.off_topic:
         raise typer.Exit(SOME_NOT_GRADED)
+
+
+def _sheet(worksheet: Path | None, column: str | None) -> object:
+    """Lee lo que se descargó para poner las notas; None si no se da."""
+    from course_lib.grading.classroom.course_gradebook import read_sheet
+
+    if column is not None and worksheet is None:
+        raise typer.BadParameter("--column dice cuál es la tarea en el archivo de --worksheet.")
+    return None if worksheet is None else read_sheet(worksheet, column)
 
 
 @contextmanager
@@ -244,7 +259,7 @@ def _require_isolated(*, needed: bool) -> None:
 
 
 def _grade_and_publish(
-    submissions: Path,
+    entries: list,
     out: Path,
     topics: list[str],
     printed: dict,
@@ -254,10 +269,8 @@ def _grade_and_publish(
     **options: object,
 ) -> object:
     from course_lib.grading.classroom.class_run import ClassFolder, read_class
-    from course_lib.grading.classroom.collection import collect
     from course_lib.grading.sandbox.grader import WHAT_IS_LOST
 
-    entries = _with_their_names(collect(submissions), printed["worksheet"])
     before = None if compare is None else read_class(compare)
     errors = Console(stderr=True, soft_wrap=True)
     with ClassFolder(out) as folder:
@@ -268,7 +281,6 @@ def _grade_and_publish(
             errors.print(WHAT_IS_LOST, style="bold yellow", markup=False, highlight=False)
         # Con varios temas se reconoce cada entrega; con uno, lo que no dice de cuál es, es de él.
         options["topic"] = topics[0] if len(topics) == 1 else None
-        options["private"] = (str(submissions.resolve()),)
         graded = _grade_with_progress(entries, folder, errors, sandboxed=sandboxed, **options)
         with errors.status("Escribiendo notas e informes…"):
             results, published = _publish(graded, before, topics, sheets, folder.path, printed)
@@ -328,10 +340,15 @@ def _publish(
     return results, published
 
 
-def _with_their_names(entries: list, sheet: object) -> list:
-    """Da a cada quien el nombre que tiene en el libro, y cuándo entregó, si se dice allí."""
+def _entries(submissions: Path, source: str | None, sheet: object) -> list:
+    """Reúne las entregas, con el nombre de cada quien en el libro y cuándo entregó, si lo dice."""
+    from course_lib.grading.classroom.collection import collect
     from course_lib.grading.classroom.course_gradebook import CourseGradebook
+    from course_lib.grading.classroom.platform_names import SOURCES
 
+    if source not in (None, *SOURCES):
+        raise typer.BadParameter(f"--from es uno de {', '.join(SOURCES)}, y llegó «{source}».")
+    entries = collect(submissions, source)
     if sheet is None:
         return entries
     entries = [replace(e, delivered=sheet.delivered(e) or e.delivered) for e in entries]
@@ -395,15 +412,14 @@ def _print_summary(results: object, published: object) -> None:
 
 
 def _print_foreseen(
-    submissions: Path, topics: list[str], sheet: object, course: CourseSettings
+    entries: list, topics: list[str], sheet: object, course: CourseSettings
 ) -> None:
     """Dice qué se calificaría, sin ejecutar nada de nadie."""
-    from course_lib.grading.classroom.collection import collect
     from course_lib.grading.classroom.preview import foresee
     from course_lib.grading.sandbox.wire import clean
 
     console = Console()
-    found = foresee(_with_their_names(collect(submissions), sheet), topics, course)
+    found = foresee(entries, topics, course)
     table = Table("Estudiante", "Archivo", "Tema", "Qué se haría", title="Sin calificar nada")
     delivered: dict[str, set[str]] = {}
     for one in found:

@@ -22,9 +22,9 @@ from course_lib.grading.classroom.delivered import (
     open_delivery,
 )
 from course_lib.grading.classroom.platform_names import (
+    NameReader,
     PlatformName,
-    are_canvas_names,
-    parse_canvas_name,
+    name_reader,
     parse_platform_name,
 )
 from course_lib.grading.classroom.untrusted_text import clean_name, short_hash, slug
@@ -51,7 +51,7 @@ class Entry:
         content: los bytes, o por qué no se pudieron leer.
         participant: con qué distingue la plataforma a quien entrega: su número, o su usuario.
         folder: con qué reconoce la plataforma de quién es la retroalimentación, o None.
-        platform: de dónde se descargó: `moodle`, `canvas`, `blackboard`; vacío, de una carpeta.
+        platform: de dónde se descargó: `moodle`, `canvas`…; vacío, de una carpeta.
         delivered: cuándo se entregó, si se sabe: lo que dice la plataforma, o la fecha del archivo.
     """
 
@@ -85,7 +85,7 @@ def _joined(student: str, *parts: str | None) -> str:
 # Reunir
 
 
-def collect(path: Path) -> list[Entry]:
+def collect(path: Path, source: str | None = None) -> list[Entry]:
     """Reúne las entregas de una carpeta o de un ZIP, ordenadas por estudiante y archivo.
 
     Cada estudiante tiene al menos una entrada: si no hay ningún cuaderno suyo, su contenido dice
@@ -93,15 +93,18 @@ def collect(path: Path) -> list[Entry]:
 
     Argumentos:
         path: una carpeta con un cuaderno o una carpeta por estudiante, la de nbgrader
-            (`submitted/ESTUDIANTE/TAREA/`), o un ZIP de cualquiera de ellas, de Moodle, de Canvas o
-            de Blackboard.
+            (`submitted/ESTUDIANTE/TAREA/`), la de los repositorios de GitHub Classroom, o un ZIP de
+            cualquiera de ellas, de Moodle, de Canvas, de Blackboard o de Google Classroom.
+        source: de dónde viene, uno de `SOURCES`; si falta, se reconoce por los nombres.
 
     Errores:
         CollectionError: no existe, no es una carpeta ni un ZIP, está dañado, o no hay entregas.
     """
     path = Path(path)
     with open_delivery(path) as (files, is_zip):
-        owners = _owners(_without_root(files) if is_zip else files)
+        inside = _without_root(files) if is_zip else files
+        root = path.name if inside is files else files[0].parts[0]
+        owners = _owners(inside, root, source)
         if not owners:
             raise CollectionError(
                 f"«{path}» no tiene entregas: se espera un cuaderno (.ipynb) o una carpeta por "
@@ -155,12 +158,14 @@ def _shifted(file: Delivered, count: int) -> Delivered:
     return replace(file, parts=file.parts[count:])
 
 
-def _owners(files: list[Delivered]) -> list[_Owner]:
+def _owners(files: list[Delivered], root: str, source: str | None) -> list[_Owner]:
     owners: dict[tuple[str, ...], _Owner] = {}
     loose = [f.parts[0] for f in files if len(f.parts) == 1 and not f.is_folder]
-    by_canvas = are_canvas_names(name for name in loose if not _is_paperwork(name))
+    loose = [name for name in loose if not _is_paperwork(name)]
+    folders = {f.parts[0] for f in files if len(f.parts) > 1 or f.is_folder}
+    read_name = name_reader(loose, folders, root, source)
     for file in files:
-        found = _owner_of(file, by_canvas=by_canvas)
+        found = _owner_of(file, read_name)
         if found is not None:
             owner, rest = found
             owner = owners.setdefault(owner.identity, owner)
@@ -169,10 +174,10 @@ def _owners(files: list[Delivered]) -> list[_Owner]:
     return list(owners.values())
 
 
-def _owner_of(file: Delivered, *, by_canvas: bool) -> tuple[_Owner, Delivered] | None:
+def _owner_of(file: Delivered, read_name: NameReader) -> tuple[_Owner, Delivered] | None:
     """Dice de quién es un archivo: por su nombre, si lo puso una plataforma, o por la carpeta."""
     parts = file.parts
-    named = parse_canvas_name(parts[0]) if by_canvas else parse_platform_name(parts[0])
+    named = read_name(parts[0])
     if named is not None:
         rest = (named.rest,) if named.rest else parts[1:]
         # La fecha que una plataforma pone a lo que junta en un ZIP no es la de la entrega.

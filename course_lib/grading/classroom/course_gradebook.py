@@ -1,9 +1,10 @@
-"""El libro de calificaciones de Canvas o de Blackboard, que se descarga, se completa y se sube.
+"""El libro de calificaciones de una plataforma, que se descarga, se completa y se sube.
 
 El de Canvas lo lee lib/gradebook_importer.rb: reconoce a cada estudiante por `ID`, y la tarea, por
 el número entre paréntesis de su encabezado. El de Blackboard, «trabajar sin conexión», reconoce al
 estudiante por su usuario y la columna por el número que sigue a `|`. Una columna que no esté en el
-archivo no cambia: el que se sube solo lleva la de la tarea.
+archivo no cambia: el que se sube solo lleva la de la tarea. GitHub Classroom y Google Classroom no
+leen ninguno: de ellos sale el nombre de cada quien, y se devuelven con la nota, para copiarla.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell
@@ -34,6 +35,7 @@ _BLACKBOARD_TASK = re.compile(
     re.DOTALL,
 )
 _CANVAS, _BLACKBOARD = HEADERS["canvas"], HEADERS["blackboard"]
+_GITHUB, _GOOGLE = HEADERS["github"], HEADERS["google"]
 
 
 @dataclass
@@ -41,7 +43,7 @@ class CourseGradebook:
     """Un libro de calificaciones, con la columna de una tarea.
 
     Argumentos:
-        platform: de cuál es: `canvas` o `blackboard`.
+        platform: de cuál es: `canvas`, `blackboard`, `github` o `google`.
         rows: las filas, con el encabezado.
         students: en qué filas hay estudiantes.
         kept: qué columnas se suben: las que dicen quién es cada quien, y la de la tarea.
@@ -49,6 +51,7 @@ class CourseGradebook:
         number: la columna con que la plataforma distingue a cada quien.
         grade: la de la tarea.
         maximum: cuánto vale la tarea; None si no lo dice.
+        when: la columna que dice cuándo entregó; None si no hay.
         delimiter: lo que separa las celdas.
         newline: lo que separa las filas.
         encoding: la codificación.
@@ -62,6 +65,7 @@ class CourseGradebook:
     number: int
     grade: int
     maximum: Decimal | None
+    when: int | None = None
     delimiter: str = ","
     newline: str = "\r\n"
     encoding: str = "utf-8-sig"
@@ -73,7 +77,8 @@ class CourseGradebook:
         for row in self.students:
             number = comparable(self._cell(row, self.number))
             self._numbers.setdefault(number, []).append(row)
-            for text in {comparable(self._cell(row, column)) for column in who} - {""}:
+            whole = comparable(" ".join(self._cell(row, column) for column in self.names))
+            for text in {whole, *(comparable(self._cell(row, c)) for c in who)} - {""}:
                 self._index.setdefault(text, []).append(row)
 
     def rows_of(self, entry: Entry) -> list[int]:
@@ -84,7 +89,13 @@ class CourseGradebook:
         return found if len(found) == 1 else []
 
     def delivered(self, entry: Entry) -> datetime | None:
-        """No lo dice: estos libros no llevan fechas."""
+        """Da cuándo entregó, si el libro lo dice: solo el de GitHub, con una fecha ISO."""
+        rows = self.rows_of(entry) if self.when is not None else []
+        try:
+            found = datetime.fromisoformat(self._cell(rows[0], self.when)) if rows else None
+        except ValueError:
+            return None
+        return found.astimezone().replace(tzinfo=None) if found and found.tzinfo else found
 
     def name_of(self, entry: Entry) -> str:
         """Da el nombre con que figura quien entregó; vacío si no está en el libro."""
@@ -152,15 +163,15 @@ class GradesSheet(Protocol):
 
 
 def read_sheet(path: Path, column: str | None = None) -> GradesSheet:
-    """Lee lo que se descargó para poner las notas: de Moodle, de Canvas o de Blackboard.
+    """Lee lo que se descargó para poner las notas, de la plataforma que sea.
 
     Argumentos:
         path: el archivo.
-        column: el título o el número de la tarea en el libro de Canvas o de Blackboard; hace falta
-            si tiene varias.
+        column: el título o el número de la tarea en el libro de Canvas, de Blackboard o de Google;
+            hace falta si tiene varias.
 
     Errores:
-        WorksheetError: no se puede leer, no es de ninguna de las tres, o no se sabe qué columna es.
+        WorksheetError: no se puede leer, no es de ninguna, o no se sabe qué columna es.
     """
     for rows, form in readings(path):
         if read := _reader_of(rows[0]):
@@ -173,6 +184,10 @@ def _reader_of(header: Sequence[str]) -> Callable | None:
     names = [cell.strip() for cell in header]
     if names[:2] == _CANVAS["student"][:2]:
         return _read_canvas
+    if _GITHUB["user"] in names:
+        return _read_github
+    if any(mail in names[2:3] for mail in _GOOGLE["mail"]):
+        return _read_google
     return _read_blackboard if any(user in names for user in _BLACKBOARD["user"]) else None
 
 
@@ -205,7 +220,36 @@ def _read_blackboard(rows: list[list[str]], column: str | None, form: dict) -> C
     return CourseGradebook("blackboard", rows, *who, grade, top, **form)
 
 
-def _chosen(tasks: dict[int, re.Match], column: str | None) -> int:
+def _read_github(rows: list[list[str]], column: str | None, form: dict) -> CourseGradebook:
+    """La lista de GitHub Classroom, o sus notas; la nuestra va en una columna nueva al final."""
+    header = [cell.strip() for cell in rows[0]]
+    width = len(header)
+    rows[0].append(_GITHUB["grade"])
+    for row in rows[1:]:
+        row += [""] * (width + 1 - len(row))
+    names = [header.index(name) for name in _GITHUB["names"] if name in header]
+    # Una lista sin nombres reales los lleva en el identificador.
+    filled = [i for i in names if any(row[i].strip() for row in rows[1:])]
+    when = header.index(_GITHUB["when"]) if _GITHUB["when"] in header else None
+    user, everyone = header.index(_GITHUB["user"]), list(range(1, len(rows)))
+    places = (list(range(width + 1)), filled[:1], user, width)
+    return CourseGradebook("github", rows, everyone, *places, None, when, **form)
+
+
+def _read_google(rows: list[list[str]], column: str | None, form: dict) -> CourseGradebook:
+    """Las notas de Google Classroom: apellidos, nombre, correo y una columna por tarea."""
+    header = [cell.strip() for cell in rows[0]]
+    tasks = {i: {"title": cell, "id": str(i + 1)} for i, cell in enumerate(header) if i > 2}
+    grade = _chosen(tasks, column)
+    worth = [row for row in rows if row and row[0].strip() in _GOOGLE["worth"]]
+    top = _decimal(worth[0][grade].strip()) if worth and grade < len(worth[0]) else None
+    students = [i for i, row in enumerate(rows) if len(row) > 2 and "@" in row[2]]
+    return CourseGradebook(
+        "google", rows, students, [0, 1, 2, grade], [1, 0], 2, grade, top, **form
+    )
+
+
+def _chosen(tasks: dict[int, Any], column: str | None) -> int:
     """La columna de la tarea: la que se pide, o la única que hay."""
     wanted = comparable(column or "")
     found = [i for i, m in tasks.items() if wanted in ("", m["id"], comparable(m["title"]))]

@@ -8,6 +8,7 @@ estudiante llega a una celda como fórmula, ni a un comentario como HTML.
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterable
@@ -26,6 +27,8 @@ from course_lib.scales import Scale
 
 FEEDBACK_FILE = "retroalimentacion.html"
 _UNTOLD = {"pending": "pendiente", "missing": "falta"}
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]+)?")
+_NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udfff]")
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -37,7 +40,7 @@ def write_grades(results: ClassResults, path: Path) -> None:
 
     Las columnas son el total, los puntos de cada tema y los de cada ejercicio, con lo que valen en
     el encabezado; queda vacío lo que no entregó. Lleva la marca que Excel necesita para leer los
-    acentos.
+    acentos. Si está openpyxl, lo mismo queda al lado en `.xlsx`, con los números como números.
 
     Argumentos:
         results: lo que obtuvo la clase.
@@ -60,8 +63,31 @@ def write_grades(results: ClassResults, path: Path) -> None:
         ]
         for student in results.students
     ]
-    text = write_rows([[*header, "Observaciones"], *rows], ",", "\r\n")
-    write_atomically(path, text.encode("utf-8-sig"))
+    rows = [[*header, "Observaciones"], *rows]
+    write_atomically(path, write_rows(rows, ",", "\r\n").encode("utf-8-sig"))
+    _write_spreadsheet(rows, path.with_suffix(".xlsx"))
+
+
+def _write_spreadsheet(rows: list[list[str]], path: Path) -> None:
+    """Escribe las filas en una hoja de cálculo, sin ninguna fórmula; nada, si falta openpyxl."""
+    try:
+        import openpyxl
+    except ImportError:
+        path.unlink(missing_ok=True)  # la de otra vez ya no dice lo de ahora
+        return
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title, sheet.freeze_panes = "Notas", "B2"
+    for line, row in enumerate(rows, 1):
+        for column, text in enumerate(row, 1):
+            cell = sheet.cell(line, column)
+            if column > 2 and line > 1 and _NUMBER.fullmatch(text):
+                cell.value = float(text)
+            elif text:
+                cell.value, cell.data_type = _NOT_IN_XML.sub("", text), "s"
+    content = io.BytesIO()
+    book.save(content)
+    write_atomically(path, content.getvalue())
 
 
 def _summary(student: Student, *, known: bool) -> list[str]:

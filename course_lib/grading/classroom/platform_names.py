@@ -1,9 +1,9 @@
-"""Los nombres que Moodle, Canvas y Blackboard ponen a lo que se descarga, y lo que dicen."""
+"""Los nombres que cada plataforma pone a lo que se descarga, y lo que dicen."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -36,6 +36,14 @@ _BLACKBOARD = re.compile(
     r"(?:_(?P<rest>.+)|\.txt)",
     re.DOTALL,
 )
+# GitHub Classroom, TAREA-USUARIO, dentro de TAREA-submissions: gh-classroom,
+# cmd/gh-classroom/clone/student-repos/student-repos.go. Los usuarios de GitHub son letras, cifras y
+# guiones sueltos.
+_GITHUB_USER = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
+# Google Classroom, Nombre - archivo.ipynb: así llama a la copia que hace para cada estudiante.
+_GOOGLE = re.compile(r"(?P<name>.+?) - (?P<rest>.+?)(?: ?\(\d+\))?(?P<suffix>\.\w+)?", re.DOTALL)
+SOURCES = ("moodle", "canvas", "blackboard", "github", "google", "folder")
+"""De dónde pueden venir las entregas; `folder`, de una carpeta con los nombres de cada quien."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,7 @@ class PlatformName:
     """Lo que dice el nombre que puso una plataforma.
 
     Argumentos:
-        platform: cuál: `moodle`, `canvas` o `blackboard`.
+        platform: cuál: `moodle`, `canvas`, `blackboard`, `github` o `google`.
         student: quien entrega, persona o equipo; «Participante 12» si es anónimo.
         number: con qué lo distingue la plataforma: su número o su usuario; None si no lo dice.
         plugin: en Moodle, por dónde se entregó: `file`, `onlinetext`…
@@ -60,6 +68,65 @@ class PlatformName:
     rest: str
     folder: str | None
     when: datetime | None = None
+
+
+NameReader = Callable[[str], PlatformName | None]
+"""Lee el nombre de un archivo o una carpeta; None si no lo puso ninguna plataforma."""
+
+
+def name_reader(
+    loose: Collection[str], folders: Collection[str], root: str, source: str | None = None
+) -> NameReader:
+    """Da cómo se leen los nombres de una clase, por lo que son todos juntos.
+
+    Argumentos:
+        loose: los archivos sueltos.
+        folders: las carpetas.
+        root: la carpeta o el ZIP en que están.
+        source: de dónde vienen, uno de `SOURCES`; si falta, se reconoce.
+    """
+    assignment = root.removesuffix("-submissions")
+    cloned = assignment != root and all(name.startswith(f"{assignment}-") for name in folders)
+    if source == "folder":
+        return lambda text: None
+    if source == "canvas" or (source is None and are_canvas_names(loose)):
+        return parse_canvas_name
+    if source == "github" or (source is None and cloned and folders):
+        start = f"{assignment}-" if cloned else _common_start(folders)
+        return lambda text: _parse_github_name(text, start, folders)
+    if source == "google" or (source is None and not folders and _are_google_names(loose)):
+        return _parse_google_name
+    return parse_platform_name
+
+
+def _common_start(names: Collection[str]) -> str:
+    """Lo que comparten los nombres, hasta un guion: el de la tarea."""
+    first, last = (min(names), max(names)) if names else ("", "")
+    same = [
+        i for i, letter in enumerate(first) if letter == "-" and last.startswith(first[: i + 1])
+    ]
+    return first[: same[-1] + 1] if same and len(names) > 1 else ""
+
+
+def _parse_github_name(text: str, start: str, folders: Collection[str]) -> PlatformName | None:
+    user = text.removeprefix(start)
+    if text not in folders or user == text or not _GITHUB_USER.fullmatch(user):
+        return None
+    return PlatformName("github", user, user, "file", "", None)
+
+
+def _are_google_names(names: Collection[str]) -> bool:
+    """Si todos son de la misma plantilla: un guion en el nombre lo puede poner cualquiera."""
+    found = [_GOOGLE.fullmatch(name) for name in names]
+    return len(found) > 1 and all(found) and len({(m["rest"], m["suffix"]) for m in found}) == 1
+
+
+def _parse_google_name(text: str) -> PlatformName | None:
+    match = _GOOGLE.fullmatch(text)
+    if match is None:
+        return None
+    student = clean_name(match["name"]) or "sin nombre"
+    return PlatformName("google", student, None, "file", text, None)
 
 
 def parse_platform_name(text: str) -> PlatformName | None:

@@ -21,6 +21,8 @@ from course_lib.grading.classroom.gradebooks import (
 from course_lib.grading.classroom.report import class_report, evidence_page, feedback_page
 from course_lib.grading.classroom.results import ClassResults
 
+_SHOWN = {"github": "GitHub Classroom", "google": "Google Classroom"}
+
 
 class TopicsError(ValueError):
     """Se entregaron varios temas y no se dijo cuáles cuentan.
@@ -92,7 +94,7 @@ def publish(
     report = class_report(results, when=when, changes=changes).encode()
     write_atomically(files["Informe de la clase"], report)
     write_grades(results, files["Notas"])
-    files |= _write_changes(folder / "changes.csv", changes)
+    files |= _spreadsheet(files["Notas"]) | _write_changes(folder / "changes.csv", changes)
     files["Una página por estudiante"] = folder / "feedback"
     if shown:
         files["Su código y los casos que fallan, solo para ti"] = folder / "evidence"
@@ -100,7 +102,7 @@ def publish(
     platform = worksheet.platform if worksheet is not None else next(iter(sorted(came)), "")
     if not platform:
         return Published(files, _why_counted(results), _scale_told(results))
-    name = platform.capitalize()
+    name = _SHOWN.get(platform, platform.capitalize())
     sheet, bundle = folder / f"{platform}_worksheet.csv", folder / f"{platform}_feedback.zip"
     missing: list[str] = []
     if worksheet is not None or platform == "moodle":
@@ -123,6 +125,12 @@ def _write_pages(folder: Path, pages: dict[str, str]) -> None:
         for path in (folder / kind).glob("*.html"):
             if f"{kind}/{path.name}" not in pages:
                 path.unlink()
+
+
+def _spreadsheet(grades: Path) -> dict[str, Path]:
+    """La hoja de cálculo que quedó al lado de las notas, si se pudo escribir."""
+    path = grades.with_suffix(".xlsx")
+    return {"Notas, en una hoja de cálculo": path} if path.exists() else {}
 
 
 def _write_changes(path: Path, changes: ClassComparison | None) -> dict[str, Path]:

@@ -12,6 +12,7 @@ import re
 import unicodedata
 import zipfile
 
+import openpyxl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -254,6 +255,21 @@ def test_the_total_is_over_the_topics_and_the_best_counts(tmp_path):
     write_worksheet(works, tmp_path / "o.csv", template)
     saved = read_as_moodle((tmp_path / "o.csv").read_bytes())
     assert (saved[7][0], saved[8][0]) == (14, 14)
+
+
+def test_the_spreadsheet_says_the_same_with_numbers_and_no_formula(tmp_path):
+    works = [graded(7, 3, name="=1+1"), graded(None, 9, name="Bel\x07én 12"), refused(8, name="33")]
+    write_grades(works, tmp_path / "g.csv")
+    sheet = openpyxl.load_workbook(tmp_path / "g.xlsx").active
+    rows = [[cell.value for cell in row] for row in sheet.iter_rows()]
+    plain = list(csv.reader(io.StringIO((tmp_path / "g.csv").read_text("utf-8-sig"))))
+    shown = {float: "{:g}".format, int: str, str: str, type(None): lambda _: ""}
+    assert [[shown[type(c)](c) for c in row] for row in rows] == [
+        [cell.replace("\x07", "") for cell in row] for row in plain
+    ]
+    assert {cell.data_type for row in sheet.iter_rows() for cell in row} == {"s", "n"}
+    total = plain[0].index("Total")
+    assert {row[total] for row in rows[1:]} == {3, 9, None} and "33" in {row[0] for row in rows}
 
 
 def test_a_notebook_of_another_topic_does_not_lower_the_grade_of_the_others(tmp_path):

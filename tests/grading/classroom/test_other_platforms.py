@@ -1,4 +1,4 @@
-"""Canvas y Blackboard: lo que se descarga de ellos se reconoce, y lo que se sube lo leerían.
+"""Lo que se descarga de Canvas y las demás se reconoce, y lo que se sube lo leerían.
 
 `read_as_canvas` y `answered_by_canvas` repiten lo que hacen sus lectores: lib/gradebook_importer.rb
 e infer_comment_context_from_filename, de app/models/assignment.rb.
@@ -244,3 +244,99 @@ def test_the_only_task_needs_no_column(tmp_path):
     path.write_text("Student,ID,Section,Atención (9)\n,,,\n    Points Possible,,,10\nAna,1,1,\n")
     sheet = read_sheet(path)
     assert isinstance(sheet, CourseGradebook) and sheet.maximum == 10 and sheet.students == [3]
+
+
+# GitHub Classroom
+
+
+ROSTER = """\
+identifier,github_username,github_id,name
+ana@example.org,ana-garcia,11,Ana García
+luis@example.org,luisg,12,Luis Gil
+eva@example.org,,,
+"""
+GITHUB_GRADES = """\
+assignment_name,assignment_url,starter_code_url,github_username,roster_identifier,\
+student_repository_name,student_repository_url,submission_timestamp,points_awarded,points_available
+Tarea,u,s,ana-garcia,Ana García,tarea-1-ana-garcia,r,2026-03-02T10:00:00Z,0,0
+Tarea,u,s,luisg,Luis Gil,tarea-1-luisg,r,2026-03-05T10:00:00Z,0,0
+"""
+
+
+@pytest.fixture
+def repositories(tmp_path):
+    """Como los deja `gh classroom clone student-repos`."""
+    folder = tmp_path / "tarea-1-submissions"
+    for user in ("ana-garcia", "luisg"):
+        home = folder / f"tarea-1-{user}"
+        (home / ".git").mkdir(parents=True)
+        (home / ".git" / "HEAD").write_text("ref: refs/heads/main")
+        (home / "README.md").write_text("# Tarea")
+        (home / "attention.ipynb").write_bytes(NOTEBOOK)
+    return folder
+
+
+def test_the_repositories_of_github_are_of_who_they_say(repositories):
+    found = collect(repositories)
+    assert [(e.student, e.participant, e.platform, e.source) for e in found] == [
+        ("ana-garcia", "ana-garcia", "github", "attention.ipynb"),
+        ("luisg", "luisg", "github", "attention.ipynb"),
+    ]
+    assert {entry.delivered for entry in found} == {None}, "la del disco es la de la copia"
+    other = repositories.rename(repositories.with_name("mi carpeta"))
+    assert {entry.platform for entry in collect(other)} == {""}
+    assert [e.student for e in collect(other, "github")] == ["ana-garcia", "luisg"]
+
+
+@pytest.mark.parametrize("text", [ROSTER, GITHUB_GRADES])
+def test_the_list_of_github_gives_names_and_dates(repositories, tmp_path, text):
+    (tmp_path / "lista.csv").write_text(text, encoding="utf-8")
+    sheet = read_sheet(tmp_path / "lista.csv")
+    entries = collect(repositories)
+    assert [sheet.name_of(entry) for entry in entries] == ["Ana García", "Luis Gil"]
+    dated = [sheet.delivered(entry) is not None for entry in entries]
+    assert dated == [text is GITHUB_GRADES] * 2
+    publish(
+        ClassResults(graded(entries, [7, 10]), ["attention"]), tmp_path / "out", worksheet=sheet
+    )
+    rows = list(csv.DictReader((tmp_path / "out" / "github_worksheet.csv").open("r")))
+    assert len(rows) == len(text.splitlines()) - 1, "quien no entregó conserva su renglón"
+    assert [row["course_grade"] for row in rows][:2] == ["7.00", "10.00"]
+
+
+# Google Classroom
+
+
+GOOGLE = """\
+Apellidos,Nombre,Dirección de correo electrónico,Atención,Ensayo
+Fecha,,,2026-03-02,2026-03-09
+Puntos,,,20,5
+García,Ana,ana@example.org,,3
+Gil,Luis,luis@example.org,,
+"""
+
+
+def test_the_copies_of_google_are_of_who_they_say(tmp_path):
+    names = ("Ana García - atención.ipynb", "Luis Gil - atención.ipynb")
+    found = collect(zip_of(tmp_path / "a.zip", *(f"Tarea 1/{name}" for name in names)))
+    assert [(e.student, e.participant, e.platform) for e in found] == [
+        ("Ana García", None, "google"),
+        ("Luis Gil", None, "google"),
+    ]
+    mixed = zip_of(tmp_path / "b.zip", *names, "Eva - otra cosa.ipynb")
+    assert {entry.platform for entry in collect(mixed)} == {""}, "no son de una plantilla"
+    assert {e.student for e in collect(mixed, "google")} == {"Ana García", "Luis Gil", "Eva"}
+    assert {e.platform for e in collect(tmp_path / "a.zip", "folder")} == {""}
+
+
+def test_the_grades_of_google_are_filled_to_be_copied(tmp_path):
+    (tmp_path / "notas.csv").write_text(GOOGLE, encoding="utf-8")
+    names = ("Ana García - atención.ipynb", "Luis Gil - atención.ipynb")
+    entries = collect(zip_of(tmp_path / "a.zip", *names))
+    sheet = read_sheet(tmp_path / "notas.csv", "Atención")
+    publish(ClassResults(graded(entries, [5, 10]), ["attention"]), tmp_path, worksheet=sheet)
+    rows = list(csv.reader((tmp_path / "google_worksheet.csv").open("r", encoding="utf-8")))
+    assert rows[0] == ["Apellidos", "Nombre", "Dirección de correo electrónico", "Atención"]
+    assert [row[3] for row in rows[3:]] == ["10.00", "20.00"]
+    with pytest.raises(WorksheetError, match="di cuál con --column"):
+        read_sheet(tmp_path / "notas.csv")
