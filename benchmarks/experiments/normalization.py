@@ -21,7 +21,7 @@ from course_lib.layers.encoder_decoder import Encoder
 from course_lib.training.loop import train
 
 LONGEST, WIDTH, BATCH, STEPS, WARMUP = 15, 32, 32, 300, 100
-RATES = (3e-4, 1e-3, 3e-3)
+RATES = (3e-4, 1e-3, 3e-3, 1e-2)
 PAD, START = 0, 1
 
 
