@@ -10,7 +10,7 @@
   const stems = (text) => words(text).map(stem);
   const worth = (page) => {
     if (/^book\/(api|bibliography|errata)/.test(page)) return 0.25;
-    if (/^book\/(glossary|notation|instructor_guide|index|whole_)/.test(page)) return 0.45;
+    if (/^book\/(glossary|notation|instructor_guide|grading_cases|authoring|security|index|whole_)/.test(page)) return 0.45;
     return page.startsWith("book/") ? 1 : page.startsWith("exercises/") ? 0.3 : 0.25;
   };
 

@@ -45,5 +45,5 @@ def test_the_hostile_submissions_told_are_of_the_tested_set():
 
 
 def test_the_guide_counts_the_hostile_submissions():
-    said = re.search(r"`tests/grading/sandbox/hostile/`: (\d+), y todas", PAGES["instructor_guide"])
+    said = re.search(r"`tests/grading/sandbox/hostile/`: (\d+), y todas", PAGES["security"])
     assert said and int(said[1]) == len(CASES)

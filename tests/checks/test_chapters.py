@@ -26,7 +26,7 @@ from tests.checks.solutions import ROOT
 FENCE = re.compile(r"^```\{(code-cell|literalinclude)\}([^\n]*)\n(.*?)^```", re.M | re.S)
 OBJECT = re.compile(r"^:pyobject: (\w+)$", re.M)
 OPTIONS = re.compile(r"\A(?::[^\n]*\n|---\n.*?^---\n)*", re.M | re.S)
-NOT_FOR_STUDENTS = {"instructor_guide", "api"}
+NOT_FOR_STUDENTS = {"authoring", "security", "api"}
 
 pytestmark = pytest.mark.usefixtures("as_user")
 

@@ -1,4 +1,4 @@
-"""Diagrama de la guía para docentes: quién sabe la respuesta y quién ejecuta código ajeno."""
+"""Diagrama de la página de seguridad: quién sabe la respuesta y quién ejecuta código ajeno."""
 
 from __future__ import annotations
 
