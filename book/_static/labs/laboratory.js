@@ -103,11 +103,12 @@ const laboratory = {
   approach(place, home) {
     const { laboratory: name, model, version, size } = place.dataset;
     const told = laboratory.make("p", { class: "lab-said", role: "status" });
+    const bar = laboratory.make("progress", { max: 1, value: 0, "aria-label": "Lo que ha llegado" });
     const load = async () => {
-      told.textContent = `Bajando el modelo de este laboratorio (${size})…`;
+      told.replaceChildren(`Bajando el modelo de este laboratorio (${size})… `, bar);
       try {
         const [{ Folder }, { build }] = await Promise.all([import(new URL("model/folder.js", home)), import(new URL(`${name}.js`, home))]);
-        await build(place, new Folder(new URL(`../models/${model}/`, home), version));
+        await build(place, new Folder(new URL(`../models/${model}/`, home), version, (part) => { bar.value = part || 0; }));
         told.remove();
       } catch {
         told.textContent = "No se pudo bajar el modelo: revisa la conexión y recarga la página.";

@@ -1,8 +1,9 @@
 // Un modelo guardado: su configuración, sus textos y sus pesos, de la carpeta que sirve el sitio.
 
 export class Folder {
-  constructor(address, version) {
-    [this.address, this.version] = [address, version];
+  // `tell` recibe qué parte de los pesos ha llegado, de 0 a 1.
+  constructor(address, version, tell = () => {}) {
+    [this.address, this.version, this.tell] = [address, version, tell];
   }
 
   async get(name) {
@@ -20,7 +21,14 @@ export class Folder {
   }
 
   async tensors() {
-    return readTensors(await (await this.get("model.safetensors")).arrayBuffer());
+    const response = await this.get("model.safetensors"), reader = response.body.getReader(), parts = [];
+    const whole = Number(response.headers.get("content-length"));
+    for (let got = 0, { value } = await reader.read(); value; { value } = await reader.read()) {
+      parts.push(value);
+      got += value.length;
+      this.tell(Math.min(got / whole, 1));
+    }
+    return readTensors(await new Blob(parts).arrayBuffer());
   }
 }
 
