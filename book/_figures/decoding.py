@@ -168,4 +168,65 @@ def _bar(fig: Figure, shares: np.ndarray, x: float, y: float, wide: float, tall:
         x += share * wide
 
 
-FIGURES = (decoding_three_paths, decoding_beam_tree, decoding_roulette)
+# «Ensalada de pulpo con tomate», con el traductor guardado: los candidatos tras «Octopus with
+# tomato» y lo que sale de cinco sorteos, con cada temperatura y cada k (None, sin top-k).
+SAMPLED = {
+    (0.5, None): (
+        {"</s>": "56.4 %", "salad": "43.1 %", "sauce": "0.5 %"},
+        (
+            "Octopus with tomato",
+            "Octopus with tomato salad",
+            "Octopus with tomato",
+            "Octopus with octopus",
+            "Octopus with tomato",
+        ),
+    ),
+    (2, None): (
+        {"</s>": "32.1 %", "salad": "30.0 %", "sauce": "10.0 %"},
+        (
+            "Octopus soup with tomato",
+            "Octopus with tomato sauce, compote",
+            "Octopus with octopus",
+            "Octopusatoast sorbet",
+            "Octopus with tuna",
+        ),
+    ),
+    (2, 3): (
+        {"</s>": "44.5 %", "salad": "41.6 %", "sauce": "13.8 %"},
+        (
+            "Octopus with octopus",
+            "Octopus with tomato salad",
+            "Octopus with tomato salad",
+            "Octopuson with tomato salad",
+            "Octopus with octopus",
+        ),
+    ),
+}
+
+
+def decoding_samples() -> Figure:
+    fig = Figure(
+        "decoding_samples",
+        title="Cinco traducciones sorteadas, con tres repartos",
+        desc="«Ensalada de pulpo con tomate», sorteada cinco veces. Con temperatura 0.5 salen tres "
+        "traducciones distintas, todas de palabras enteras; con temperatura 2, cinco, y una es "
+        "«Octopusatoast sorbet»; con temperatura 2 y top-k con k = 3, casi todas vuelven a ser "
+        "de palabras enteras.",
+        height=432,
+    )
+    for row, ((T, k), (shares, written)) in enumerate(SAMPLED.items()):
+        y = 20 + 142 * row
+        name = f"T = {T}" if k is None else f"T = {T} y top-k, con k = {k}"
+        fig.text(8, y, name, anchor="start", bold=True, size=fig.small)
+        for i, (word, share) in enumerate(shares.items()):
+            top = y + 18 + 26 * i
+            fig.text(52, top + 10, word, anchor="end", size=fig.small)
+            wide = 0.5 * float(share.removesuffix(" %"))
+            fig.hbar(58, top, wide, 20, "output")
+            fig.text(64 + wide, top + 10, share, anchor="start", size=fig.small)
+        for i, text in enumerate(written):
+            fig.text(172, y + 24 + 22 * i, text, anchor="start", size=fig.small)
+    return fig
+
+
+FIGURES = (decoding_three_paths, decoding_beam_tree, decoding_roulette, decoding_samples)

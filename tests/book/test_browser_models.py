@@ -9,10 +9,11 @@ import torch
 from torch.testing import assert_close
 
 from book._figures import bert as bert_figures
+from book._figures import decoding as decoding_figures
 from book._figures import translator as translator_figures
 from book._models import translating
 from course_lib.data.recipes import generate_recipes, translation_pairs
-from course_lib.decoding import beam
+from course_lib.decoding import beam, sampling_distribution
 from course_lib.models.transformer import Transformer, TransformerConfig
 from course_lib.pretrained import load_bert, load_transformer, save_transformer
 from course_lib.recording import attention_maps
@@ -269,6 +270,38 @@ def test_it_writes_and_searches_as_the_library_does(page, lines, translator):
         assert_close(scores, torch.tensor([h.score for h in expected]), **PARITY)
 
 
+def test_it_shares_as_the_library_does(page):
+    logits = torch.randn(4, 60, generator=torch.Generator().manual_seed(0)) * 2
+    options = [(1.0, None, None), (0.5, 10, None), (2.0, None, 0.7), (1.3, 12, 0.6), (1.0, 1, 0.1)]
+    for row, (temperature, top_k, top_p) in product(logits, options):
+        found = page.evaluate(
+            """([z, temperature, topK, topP]) => {
+              const options = { temperature, ...(topK && { topK }), ...(topP && { topP }) };
+              return [...own.sampling(new Float32Array(z), options)];
+            }""",
+            [row.tolist(), temperature, top_k, top_p],
+        )
+        shares = torch.zeros(60)
+        for token_id, share in found:
+            shares[token_id] = share
+        assert_close(shares, sampling_distribution(row, temperature, top_k=top_k, top_p=top_p))
+        ordered = [share for _, share in found]
+        assert ordered == sorted(ordered, reverse=True)  # así los sortea `drawn`
+
+
+def test_it_draws_what_the_number_says(page):
+    found = page.evaluate(
+        """() => {
+          const shares = new Map([[7, 0.5], [3, 0.3], [9, 0.2]]), next = own.luck(5);
+          const fixed = [0, 0.49, 0.5, 0.79, 0.8, 0.9999999].map((x) => own.drawn(shares, x));
+          const many = Array.from({ length: 20000 }, () => own.drawn(shares, next()));
+          return [fixed, [7, 3, 9].map((id) => many.filter((each) => each === id).length / 20000)];
+        }"""
+    )
+    assert found[0] == [7, 7, 3, 3, 9, 9]
+    assert found[1] == pytest.approx([0.5, 0.3, 0.2], abs=0.015)
+
+
 # --- los laboratorios --------------------------------------------------------------------------
 
 
@@ -341,7 +374,7 @@ def test_another_candidate_is_followed_and_the_address_keeps_it(open_laboratory)
     said = lab.settle("«it» (0.1 %)")
     assert said.startswith("«Wash the red bell peppers and cut it into strips.»")
     assert lab.page.evaluate("document.activeElement.textContent") == "it 0.1 %"
-    lab.page.goto(lab.page.url)
+    lab.page.reload()
     assert lab.ready().settle("«it»") == said
     lab.page.get_by_role("button", name="Voraz").click()
     assert "cut them into strips" in lab.settle("cut them")
@@ -380,13 +413,36 @@ def test_what_is_touched_is_hidden_and_guessed(open_laboratory, bert):
     best = shares.argmax().item()
     said = f"En el hueco, «{pieces.token(best)}» ({100 * shares[best]:.1f} %)."
     assert lab.settle("hueco").startswith(said)
-    lab.page.goto(lab.page.url)
+    lab.page.reload()
     assert lab.ready().settle("hueco").startswith(said)
     lab.page.locator("[aria-pressed=true]").last.press("Space")
     lab.page.get_by_label("Tu oración").fill("Pica el ajo y la perejil, y sofríelo.")
     assert lab.settle("hueco").startswith("En el hueco, «el»")  # lo que pregunta el pie
     lab.page.locator("[aria-pressed=true]").press("Space")
     assert "Toca una palabra" in lab.settle("Toca") and not lab.bars()
+
+
+SAMPLED = """expected => {
+  const shown = [...document.querySelectorAll(".lab-found li")].map((li) => li.textContent);
+  return shown.join() === expected.join();
+}"""
+
+
+def test_the_samples_are_those_of_the_figure(open_laboratory):
+    lab = open_laboratory("decoding_samples", "translator")
+    lab.settle("De 5 sorteos")
+    for (temperature, top_k), (shares, written) in decoding_figures.SAMPLED.items():
+        lab.page.get_by_role("slider", name="temperatura").fill(str(temperature))
+        lab.page.get_by_role("slider", name="top-k").fill(str(top_k or 50))
+        lab.page.wait_for_function(SAMPLED, arg=[*written])
+        shown = {name: told.partition("→ ")[2] for name, told in lab.bars().items()}
+        assert {name: shown[name] for name in shares} == shares
+    assert lab.settle("candidatos").startswith("Donde más duda quedan 3 candidatos.")
+    lab.page.get_by_role("button", name="Otra suerte").press("Enter")
+    lab.page.wait_for_function(f"expected => !({SAMPLED})(expected)", arg=[*written])
+    seen = lab.page.locator(".lab-found li").all_inner_texts()
+    lab.page.reload()
+    lab.page.wait_for_function(SAMPLED, arg=seen)
 
 
 def test_without_its_model_the_drawing_stays_and_says_why(open_laboratory):

@@ -84,7 +84,7 @@ def test_the_address_keeps_what_was_seen(open_laboratory):
     lab.page.keyboard.press("ArrowRight")
     assert lab.page.url == f"{ADDRESS}?position_clocks=6&position_clocks=3#fig"
     seen = lab.said()
-    lab.open(lab.page.url)
+    lab.page.reload()
     assert lab.said() == seen and "Posiciones 6 y 9:" in seen
 
 

@@ -1,22 +1,21 @@
-import { ByteBPE } from "./model/byte_bpe.js";
 import { Heads, bar, controls, fill, name, percent, resize, shade, show, token, write } from "./model/parts.js";
-import { Transformer } from "./model/transformer.js";
+import { Translator } from "./model/translator.js";
 import { beam, best, write as writing } from "./model/writing.js";
 
 // Una oración propia, traducida token a token por el traductor guardado: en cada paso, sus candidatos y lo que mira cada
 // cabeza. Una prueba compara lo que escribe con la biblioteca.
 const { make } = laboratory;
-const CANDIDATES = 5, BEAM = 3, MOST = 60, PAUSE = 250;
+const CANDIDATES = 5, BEAM = 3, PAUSE = 250;
 const FIRST = "Lava los pimientos rojos y córtalos en tiras.", LOOK = [1, 3];
 
 export async function build(place, folder) {
-  const [config, tensors, merges] = await Promise.all([folder.json("config.json"), folder.tensors(), folder.json("tokenizer.json")]);
-  new Steps(new Transformer(config, tensors), new ByteBPE(merges)).show(place);
+  new Steps(await Translator.open(folder)).show(place);
 }
 
 class Steps {
-  constructor(model, bpe) {
-    Object.assign(this, { model, bpe, turn: 0, steps: [] });
+  constructor(translator) {
+    const { model, bpe } = translator;
+    Object.assign(this, { translator, model, bpe, turn: 0, steps: [], target: translator.target("translator-steps-to") });
     this.heads = new Heads("translator-steps", model.config.num_layers, model.config.num_heads, LOOK);
     this.text = make("input", { type: "text", value: FIRST, maxlength: 160, spellcheck: "false" });
     this.path = make("input", { type: "hidden" }); // el paso que se mira y los tokens impuestos: «7;12,40,7»
@@ -30,13 +29,14 @@ class Steps {
   }
 
   show(place) {
-    const text = make("label", { class: "lab-text" }, make("span", {}, "Tu oración, en español"), this.text);
-    show(place, [controls(text, this.path, this.greedy, this.beam), this.found, name("Lo que escribe"), this.written,
+    const text = make("label", { class: "lab-text" }, make("span", {}, "Tu oración"), this.text);
+    show(place, [controls(text, this.path, ...this.target.boxes, this.greedy, this.beam), this.found, name("Lo que escribe"), this.written,
       name("Los candidatos del token marcado"), this.bars, name("A quién mira cada cabeza al escribirlo"), this.heads.box, this.read], this.said);
     this.text.addEventListener("input", () => {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.choose("", []), PAUSE);
     });
+    this.target.boxes.forEach((box) => box.addEventListener("input", () => this.choose("", [])));
     this.heads.box.addEventListener("input", () => this.draw());
     this.greedy.addEventListener("click", () => this.choose("", []));
     this.beam.addEventListener("click", () => this.search());
@@ -66,16 +66,15 @@ class Steps {
   }
 
   source() {
-    const { end_id: end, max_length: room } = this.model.config;
-    return [...this.bpe.encode(this.text.value).slice(0, room - 1), end];
+    return this.translator.source(this.text.value, this.target.value());
   }
 
   // Escribe desde el comienzo, y se ve crecer; si mientras tanto cambia lo que se pide, se deja.
   async translate() {
     const turn = ++this.turn, steps = [], source = this.source();
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const most = Math.min(MOST, this.model.config.max_length);
-    for await (const { id, shares, cross } of writing(this.model, source, { forced: this.forced(), most })) {
+    const options = { forced: this.forced(), most: this.translator.most };
+    for await (const { id, shares, cross } of writing(this.model, source, options)) {
       if (turn !== this.turn) return;
       steps.push({ id, cross, candidates: best(shares, CANDIDATES).map((each) => [each, shares[each]]), share: shares[id] });
       if (!calm) this.drawWritten(steps);
@@ -88,7 +87,7 @@ class Steps {
   async search() {
     const turn = ++this.turn;
     this.said.textContent = "Buscando…";
-    const hypotheses = await beam(this.model, this.source(), { size: BEAM, most: Math.min(MOST, this.model.config.max_length) });
+    const hypotheses = await beam(this.model, this.source(), { size: BEAM, most: this.translator.most });
     if (turn !== this.turn) return;
     this.found.replaceChildren(...hypotheses.map(({ ids, score }) => {
       const button = make("button", { type: "button" }, `${this.bpe.decode(ids)} (${laboratory.decimal(score)})`);

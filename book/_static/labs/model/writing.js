@@ -2,16 +2,18 @@ import { softmax } from "./layers.js";
 
 const breathe = () => new Promise((done) => setTimeout(done)); // entre token y token, la página atiende a quien la usa
 
-// Escribe token a token: los de `forced` y después el más probable, hasta el fin.
-export async function* write(model, source, { forced = [], most }) {
+const mostProbable = (logits, shares) => best(shares, 1)[0];
+
+// Escribe token a token: los de `forced` y después los que elija `choose`, hasta el fin.
+export async function* write(model, source, { forced = [], most, choose = mostProbable }) {
   let { start_id: last, end_id: end } = model.config, state = model.start(source);
   for (let i = 0; i < most && last !== end; i++) {
     await breathe();
     const found = model.step(last, state);
     const shares = softmax(found.logits);
-    last = forced[i] ?? best(shares, 1)[0];
+    last = forced[i] ?? choose(found.logits, shares);
     state = found.state;
-    yield { id: last, shares, cross: found.cross };
+    yield { id: last, shares, ...found };
   }
 }
 
@@ -48,4 +50,41 @@ export async function beam(model, source, { size, penalty = 0.6, most }) {
     if (finished.length === size && bound <= finished[size - 1].score) break;
   }
   return finished.map(({ ids, score }) => ({ ids, score }));
+}
+
+// Las probabilidades con que se sortea, de course_lib/decoding/sampling.py: la temperatura, después top-k y después top-p.
+export function sampling(logits, { temperature = 1, topK = Infinity, topP = 1 }) {
+  const shares = softmax(logits.map((z) => z / temperature));
+  const order = Array.from(shares.keys()).sort((a, b) => shares[b] - shares[a]).slice(0, topK);
+  const whole = order.reduce((sum, id) => sum + shares[id], 0);
+  let gathered = 0;
+  const kept = order.filter((id) => {
+    const enters = gathered < topP * whole;
+    gathered += shares[id];
+    return enters;
+  });
+  const total = kept.reduce((sum, id) => sum + shares[id], 0);
+  return new Map(kept.map((id) => [id, shares[id] / total]));
+}
+
+// La porción donde cae un número de 0 a 1, puestas de mayor a menor.
+export function drawn(shares, number) {
+  let left = number, last;
+  for (const [id, share] of shares) {
+    last = id;
+    left -= share;
+    if (left < 0) break;
+  }
+  return last;
+}
+
+// Números de 0 a 1 que salen siempre iguales de la misma semilla («mulberry32»).
+export function luck(seed) {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
 }
