@@ -308,13 +308,13 @@ def test_it_draws_what_the_number_says(page):
 class ModelLaboratory:
     """Una página con un solo laboratorio, que baja su modelo."""
 
-    def __init__(self, browser, name: str, model: str, before: str = "") -> None:
+    def __init__(self, browser, name: str, model: str, before: str = "", **extra: Path) -> None:
         self.page = browser.new_page()
         drawing = (ROOT / "book" / "_figures" / f"{name}.svg").read_text("utf-8")
         told = f'data-laboratory="{name}" data-model="{model}" data-version="0" data-size="2.0 MB"'
         place = f'<figure id="fig"><div class="laboratory" {told}>{drawing}</div></figure>'
         script = f'<script>{before}</script><script src="{HOME}labs/laboratory.js"></script>'
-        serve(self.page, f"{script}{place}")
+        serve(self.page, f"{script}{place}", extra)
 
     def ready(self) -> "ModelLaboratory":
         self.page.locator(".lab-live").wait_for()
@@ -392,6 +392,21 @@ def test_the_beam_offers_three_and_any_can_be_followed(open_laboratory, translat
     other = second.inner_text().rpartition(" (")[0]
     second.press("Enter")
     assert other != expected and lab.settle(f"«{other}»")
+
+
+def test_a_model_of_two_languages_is_told_to_which(open_laboratory, tmp_path):
+    special = ("<pad>", "<s>", "</s>", "<en>", "<es>")
+    bpe = ByteBPE.train(["Pela la papa.", "Peel the potato."], 280, special_tokens=special)
+    ids = {f"{name}_id": i for i, name in enumerate(("pad", "start", "end"), bpe.special("<pad>"))}
+    sizes = {"d_model": 16, "num_heads": 2, "num_layers": 1, "d_ff": 16, "max_length": 60}
+    save_transformer(Transformer(TransformerConfig(bpe.vocab_size, **sizes, **ids)), tmp_path)
+    bpe.save(tmp_path / "tokenizer.json")
+    lab = open_laboratory("translator_steps", "both", both=tmp_path).ready()
+    assert lab.tokens(1)[0] == "<en>" and lab.tokens(1)[-1] == "</s>"
+    lab.page.get_by_label("al español").check()
+    lab.page.locator(".lab-token", has_text="<es>").wait_for()
+    lab.page.reload()
+    assert lab.ready().tokens(1)[0] == "<es>"
 
 
 def test_the_guesses_and_the_weights_are_those_of_the_figure(open_laboratory):

@@ -45,8 +45,8 @@ export function shade(node, weight) {
 export class Heads {
   constructor(group, blocks, heads, [block, head]) {
     const numbers = (count) => [...Array(count).keys()].map((i) => [i, i + 1]);
-    this.block = make("select", {}, ...numbers(blocks).map(([value, name]) => new Option(name, value, false, value === block)));
-    this.head = laboratory.choice(group, "Cabeza", [...numbers(heads), ["mean", "media"]], head, "lab-words");
+    this.block = make("select", {}, ...numbers(blocks).map(([value, name]) => new Option(name, value, false, value === Math.min(block, blocks - 1))));
+    this.head = laboratory.choice(group, "Cabeza", [...numbers(heads), ["mean", "media"]], Math.min(head, heads - 1), "lab-words");
     this.box = controls(make("label", {}, "bloque", this.block), this.head.box);
   }
 
