@@ -7,6 +7,7 @@ estudiante llega a una celda como fórmula, ni a un comentario como HTML.
 
 from __future__ import annotations
 
+import html
 import io
 import re
 import zipfile
@@ -29,6 +30,25 @@ FEEDBACK_FILE = "retroalimentacion.html"
 _UNTOLD = {"pending": "pendiente", "missing": "falta"}
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]+)?")
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udfff]")
+_XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_KIND = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+_SHEET_NAMES = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+_SHEET_PARTS = {
+    "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types">'
+    '<Default Extension="rels" '
+    'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    f'<Override PartName="/xl/workbook.xml" ContentType="{_KIND}.sheet.main+xml"/>'
+    f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{_KIND}.worksheet+xml"/></Types>',
+    "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r1" '
+    f'Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+    "xl/workbook.xml": f'<workbook {_SHEET_NAMES} xmlns:r="{_OFFICE}"><sheets>'
+    '<sheet name="Notas" sheetId="1" r:id="r1"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship '
+    f'Id="r1" Type="{_OFFICE}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+}
+"""Lo que una hoja de cálculo necesita alrededor de sus filas."""
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -40,7 +60,7 @@ def write_grades(results: ClassResults, path: Path) -> None:
 
     Las columnas son el total, los puntos de cada tema y los de cada ejercicio, con lo que valen en
     el encabezado; queda vacío lo que no entregó. Lleva la marca que Excel necesita para leer los
-    acentos. Si está openpyxl, lo mismo queda al lado en `.xlsx`, con los números como números.
+    acentos. Lo mismo queda al lado en `.xlsx`, con los números como números.
 
     Argumentos:
         results: lo que obtuvo la clase.
@@ -69,25 +89,21 @@ def write_grades(results: ClassResults, path: Path) -> None:
 
 
 def _write_spreadsheet(rows: list[list[str]], path: Path) -> None:
-    """Escribe las filas en una hoja de cálculo, sin ninguna fórmula; nada, si falta openpyxl."""
-    try:
-        import openpyxl
-    except ImportError:
-        path.unlink(missing_ok=True)  # la de otra vez ya no dice lo de ahora
-        return
-    book = openpyxl.Workbook()
-    sheet = book.active
-    sheet.title, sheet.freeze_panes = "Notas", "B2"
-    for line, row in enumerate(rows, 1):
-        for column, text in enumerate(row, 1):
-            cell = sheet.cell(line, column)
-            if column > 2 and line > 1 and _NUMBER.fullmatch(text):
-                cell.value = float(text)
-            elif text:
-                cell.value, cell.data_type = _NOT_IN_XML.sub("", text), "s"
-    content = io.BytesIO()
-    book.save(content)
-    write_atomically(path, content.getvalue())
+    """Escribe las filas en una hoja de cálculo (ECMA-376): con números, y sin ninguna fórmula."""
+    lines = "".join(
+        f"<row>{''.join(_sheet_cell(text, number=i > 1) for i, text in enumerate(row))}</row>"
+        for row in rows
+    )
+    sheet = f"<worksheet {_SHEET_NAMES}><sheetData>{lines}</sheetData></worksheet>"
+    files = _SHEET_PARTS | {"xl/worksheets/sheet1.xml": sheet}
+    write_atomically(path, _zip_bytes({name: _XML + part for name, part in files.items()}))
+
+
+def _sheet_cell(text: str, *, number: bool) -> str:
+    if number and _NUMBER.fullmatch(text):
+        return f"<c><v>{text}</v></c>"
+    plain = html.escape(_NOT_IN_XML.sub("", text))
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{plain}</t></is></c>'
 
 
 def _summary(student: Student, *, known: bool) -> list[str]:

@@ -91,10 +91,11 @@ def publish(
     shown = {s.evidence_page: evidence_page(s, **told) for s in results.students if s.topics}
     _write_pages(folder, pages | shown)
     files = {"Informe de la clase": folder / "report.html", "Notas": folder / "grades.csv"}
+    files["Notas, en una hoja de cálculo"] = folder / "grades.xlsx"
     report = class_report(results, when=when, changes=changes).encode()
     write_atomically(files["Informe de la clase"], report)
     write_grades(results, files["Notas"])
-    files |= _spreadsheet(files["Notas"]) | _write_changes(folder / "changes.csv", changes)
+    files |= _write_changes(folder / "changes.csv", changes)
     files["Una página por estudiante"] = folder / "feedback"
     if shown:
         files["Su código y los casos que fallan, solo para ti"] = folder / "evidence"
@@ -125,12 +126,6 @@ def _write_pages(folder: Path, pages: dict[str, str]) -> None:
         for path in (folder / kind).glob("*.html"):
             if f"{kind}/{path.name}" not in pages:
                 path.unlink()
-
-
-def _spreadsheet(grades: Path) -> dict[str, Path]:
-    """La hoja de cálculo que quedó al lado de las notas, si se pudo escribir."""
-    path = grades.with_suffix(".xlsx")
-    return {"Notas, en una hoja de cálculo": path} if path.exists() else {}
 
 
 def _write_changes(path: Path, changes: ClassComparison | None) -> dict[str, Path]:
