@@ -103,9 +103,8 @@ def publish(
     platform = worksheet.platform if worksheet is not None else next(iter(sorted(came)), "")
     if not platform:
         return Published(files, _why_counted(results), _scale_told(results))
-    name = _SHOWN.get(platform, platform.capitalize())
+    name, missing = _SHOWN.get(platform, platform.capitalize()), []
     sheet, bundle = folder / f"{platform}_worksheet.csv", folder / f"{platform}_feedback.zip"
-    missing: list[str] = []
     if worksheet is not None or platform == "moodle":
         missing += write_worksheet(results, sheet, worksheet)
         files[f"Hoja de calificaciones para {name}"] = sheet
