@@ -9,6 +9,7 @@
 - `messages`: el traductor de mensajes reales, en las dos direcciones, de los catálogos que haya en
   `--data`. Pensado para una GPU: `--device cuda`. Deja un punto de control en `_build`, y sigue
   desde él.
+- `palm`: el que escribe recetas de un título, en float16, y su tokenizador. También para una GPU.
 
 En la misma máquina y con las mismas versiones sale siempre el mismo.
 """
@@ -19,11 +20,11 @@ from copy import deepcopy
 from functools import partial
 from pathlib import Path
 
-from book._models import messages, translating
+from book._models import messages, translating, writing
 from book._models.card import write_card
 from book._models.pretraining import pretrain
 from course_lib.data.messages import INSTALLED
-from course_lib.pretrained import save_bert, save_transformer
+from course_lib.pretrained import save_bert, save_palm, save_transformer
 
 HERE = Path(__file__).parent
 CHECKPOINT = HERE.parents[1] / "_build" / "messages.pt"
@@ -32,15 +33,17 @@ STEPS, BRIEF, REPORT_EVERY = 6500, 1500, 250
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Entrena un modelo del libro.")
-    parser.add_argument("model", choices=["bert", "translator", "messages"], help="cuál")
+    parser.add_argument("model", choices=["bert", "translator", "messages", "palm"], help="cuál")
     parser.add_argument("--out", type=Path, default=HERE, help="carpeta de destino")
     parser.add_argument(
         "--data", type=Path, nargs="+", default=[INSTALLED], help="carpetas con catálogos"
     )
-    parser.add_argument("--device", default="cpu", help="dónde se entrena `messages`")
+    parser.add_argument("--device", default="cpu", help="dónde se entrena; `messages` y `palm`")
     options = parser.parse_args()
     if options.model == "messages":
         make_messages(options.out, options.data, options.device)
+    elif options.model == "palm":
+        make_palm(options.out, options.device)
     else:
         {"bert": make_bert, "translator": make_translator}[options.model](options.out)
     return 0
@@ -78,6 +81,15 @@ def make_messages(out: Path, data: list[Path], device: str) -> None:
     translator.tokenizer.save(folder / "tokenizer.json")
     record = messages.training_record(folder, lines, history, device)
     write_card(record, messages.TEXTS, folder)
+
+
+def make_palm(out: Path, device: str) -> None:
+    """Entrena el PaLM que escribe recetas y lo guarda; su ficha mide lo guardado."""
+    data, folder = writing.WholeRecipes(), out / "palm"
+    model, history = writing.train_stored(data, device=device)
+    save_palm(model, folder)
+    data.tokenizer.save(folder / "tokenizer.json")
+    write_card(writing.training_record(folder, data, history, device), writing.TEXTS, folder)
 
 
 if __name__ == "__main__":

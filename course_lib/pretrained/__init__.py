@@ -6,8 +6,8 @@ __all__ = offer(
     __name__,
     {
         ".bert": ("load_bert", "save_bert"),
+        ".saved": ("load_palm", "load_transformer", "save_palm", "save_transformer"),
         ".torch_modules": ("load_torch_attention", "load_torch_transformer"),
-        ".transformer": ("load_transformer", "save_transformer"),
         ".transformer_xl": ("load_transformer_xl",),
     },
 )

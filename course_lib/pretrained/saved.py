@@ -1,4 +1,4 @@
-"""Un Transformer del curso, en una carpeta: su configuración y sus pesos."""
+"""Los modelos del curso, en una carpeta: su configuración y sus pesos."""
 
 import json
 from dataclasses import asdict
@@ -6,8 +6,10 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save
+from torch import nn
 
 from course_lib.files import write_atomically
+from course_lib.models.palm import PaLM, PaLMConfig
 from course_lib.models.transformer import Transformer, TransformerConfig
 from course_lib.pretrained.folders import CONFIG, WEIGHTS, PretrainedFolder
 
@@ -28,19 +30,7 @@ def load_transformer(folder: str | Path) -> Transformer:
         ValueError: si la carpeta no existe o le falta algo, la configuración no es la de un
             `TransformerConfig`, o falta, sobra o no tiene su forma algún tensor.
     """
-    source = PretrainedFolder(folder)
-    try:
-        model = Transformer(TransformerConfig(**source.config))
-    except TypeError as error:
-        raise ValueError(
-            f"{source.path / CONFIG}: se esperaban los nombres de `TransformerConfig` ({error}). "
-            "¿Se guardó con save_transformer?"
-        ) from error
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(source.take(name, *parameter.shape))
-    source.require_all_taken()
-    return model.eval()
+    return _load(folder, Transformer, TransformerConfig)
 
 
 def save_transformer(model: Transformer, folder: str | Path) -> None:
@@ -50,6 +40,36 @@ def save_transformer(model: Transformer, folder: str | Path) -> None:
         model: el modelo; no cambia.
         folder: la carpeta; se crea si falta. Cada archivo se escribe entero o no se escribe.
     """
+    _save(model, folder)
+
+
+def load_palm(folder: str | Path) -> PaLM:
+    """Lee un PaLM guardado con `save_palm`; lo demás, como `load_transformer`."""
+    return _load(folder, PaLM, PaLMConfig)
+
+
+def save_palm(model: PaLM, folder: str | Path) -> None:
+    """Guarda un PaLM; lo demás, como `save_transformer`."""
+    _save(model, folder)
+
+
+def _load(folder, kind, config):
+    source = PretrainedFolder(folder)
+    try:
+        model = kind(config(**source.config))
+    except TypeError as error:
+        raise ValueError(
+            f"{source.path / CONFIG}: se esperaban los nombres de `{config.__name__}` ({error}). "
+            f"¿Se guardó con save_{kind.__name__.lower()}?"
+        ) from error
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(source.take(name, *parameter.shape))
+    source.require_all_taken()
+    return model.eval()
+
+
+def _save(model: nn.Module, folder: str | Path) -> None:
     path = Path(folder)
     # Cada tabla, una vez, aunque la compartan el origen, el destino y la salida.
     weights = {name: p.detach().half().contiguous() for name, p in model.named_parameters()}
