@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import sacrebleu
 import torch
+from sacrebleu.metrics import BLEU, CHRF
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks._report import describe_machine
@@ -35,14 +35,14 @@ from course_lib.training.schedules import warmup_cosine
 from course_lib.translation import Translator
 
 SEED, VOCABULARY = 0, 5000
-STEPS, BATCH_TOKENS, PEAK, WARMUP = 16_000, 24_576, 3e-3, 1000
+STEPS, BATCH_TOKENS, PEAK, WARMUP = 4500, 24_576, 3e-3, 1000
 DROPOUT, SMOOTHING = 0.1, 0.1
 MEASURED, VALIDATED, MOST_OF_ONE = (
     2000,
     250,
     60,
 )  # mensajes con que se mide, y de un mismo catálogo, como mucho
-MEASURE_EVERY, CURVE_POINTS = 2000, 60
+MEASURE_EVERY, CURVE_POINTS, RESAMPLES = 2000, 60, 500
 DIRECTIONS = {"<en>": ("spanish", "english"), "<es>": ("english", "spanish")}
 NAMES = {"<en>": "al inglés", "<es>": "al español"}
 TEXTS = Texts(
@@ -176,12 +176,15 @@ def scores(
     return found
 
 
-def quality(said: Sequence[str], expected: Sequence[str]) -> dict[str, float]:
-    """BLEU y chrF de unas traducciones."""
-    return {
-        "BLEU": sacrebleu.corpus_bleu(said, [expected]).score,
-        "chrF": sacrebleu.corpus_chrf(said, [expected]).score,
-    }
+def quality(said: Sequence[str], expected: Sequence[str], resamples: int = 0) -> dict[str, float]:
+    """BLEU y chrF de unas traducciones; con `resamples`, también su ± del 95 %, por remuestreo."""
+    found = {}
+    for name, measure in (("BLEU", BLEU()), ("chrF", CHRF())):
+        score = measure.corpus_score(said, [expected], n_bootstrap=resamples or 1)
+        found[name] = score.score
+        if resamples:
+            found[f"{name}, ±"] = float(score._ci)
+    return found
 
 
 def nearest(known: Sequence[str], texts: Sequence[str]) -> list[int]:
@@ -208,7 +211,7 @@ def results(translator: Translator, data: MessageLines) -> dict[str, float]:
             "copiar, ": texts,
         }
         for name, said in rivals.items():
-            for measure, value in quality(said, expected).items():
+            for measure, value in quality(said, expected, RESAMPLES).items():
                 found[f"{NAMES[to]}, {name}{measure}"] = round(value, 2)
     return found
 

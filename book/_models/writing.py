@@ -32,7 +32,7 @@ from course_lib.training.losses import cross_entropy
 from course_lib.training.schedules import warmup_cosine
 
 SEED, VOCABULARY, RECIPES, MEASURED = 0, 1500, 40_000, 300
-STEPS, BATCH_TOKENS, PEAK, WARMUP = 8000, 16_384, 4e-3, 400
+STEPS, BATCH_TOKENS, PEAK, WARMUP = 5200, 16_384, 4e-3, 400
 LONGEST, CURVE_POINTS = 500, 60
 QUANTITY = re.compile(r"(\d+|Medi[oa]) \w+|.+ al gusto$")
 STEP = re.compile(r"\d+\. ")

@@ -10,14 +10,15 @@ import torch
 
 from course_lib.data import tasks
 from course_lib.data.masking import IGNORED, Masking
-from course_lib.pretrained import load_bert
-from course_lib.tokenization import WordPiece
+from course_lib.data.messages import Message
+from course_lib.pretrained import load_bert, load_palm
+from course_lib.tokenization import ByteBPE, WordPiece
 from course_lib.training.batches import TokenBatches
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from book._models import card, pretraining, translating  # noqa: E402
+from book._models import card, messages, pretraining, translating, writing  # noqa: E402
 
 MODELS = ROOT / "book" / "_models"
 
@@ -139,3 +140,59 @@ def test_a_step_of_the_script_trains(lines):
     history = translating.train_model(translator.model, ready, translating.WARMUP + 1)
     assert history.smoothed()[-1] < history.loss[0] / 2
     assert not any(map(torch.equal, before, translator.model.parameters()))
+
+
+# Los que se entrenan en una GPU: aquí se comprueba lo guardado, y que su guion da pasos
+
+
+@pytest.mark.parametrize(
+    ("name", "script", "most"), [("messages", messages, 8e6), ("palm", writing, 3e6)]
+)
+def test_its_card_says_how_it_was_made(name, script, most):
+    folder = MODELS / name
+    record = json.loads((folder / card.RECORD).read_text("utf-8"))
+    assert (folder / card.CARD).read_text("utf-8") == card.as_markdown(record, script.TEXTS)
+    declared = ("steps", "batch_tokens", "peak", "warmup", "seed")
+    wanted = [getattr(script, name.upper()) for name in declared]
+    assert [record["settings"][name] for name in declared] == wanted
+    assert record["command"].startswith(f"python -m book._models {name} ")
+    assert (folder / "model.safetensors").stat().st_size <= most
+
+
+def test_the_stored_palm_writes_recipes_that_keep_their_word():
+    model, tokenizer = load_palm(MODELS / "palm"), ByteBPE.load(MODELS / "palm" / "tokenizer.json")
+    data = writing.WholeRecipes(3000)
+    assert not {r.combination for r in data.train} & {r.combination for r in data.measured}
+    asked = data.measured[:40]
+    written = writing.write(model, tokenizer, [recipe.title for recipe in asked])
+    kept = [all(writing.merits(r, text).values()) for r, text in zip(asked, written, strict=True)]
+    assert sum(kept) >= 34  # 94.7 de cada 100, en 300
+    real = [writing.text_of(recipe) for recipe in asked]
+    assert all(all(writing.merits(r, text).values()) for r, text in zip(asked, real, strict=True))
+    others = [writing.merits(r, text) for r, text in zip(asked, real[1:], strict=False)]
+    assert not any(all(row.values()) for row in others)
+
+
+def test_the_stored_translator_of_messages_goes_both_ways():
+    translator = messages.read_translator(MODELS / "messages")
+    assert translator.translate(["Open the file", "File not found"], to="<es>") == [
+        "Abrir el archivo",
+        "Archivo no encontrado",
+    ]
+    assert translator.translate(["Guardar como"], to="<en>") == ["Save as"]
+
+
+def test_a_step_of_each_script_trains(monkeypatch):
+    pairs = [("Open file %d", "Abrir archivo %d"), ("Close window %d", "Cerrar ventana %d")]
+    said = [
+        Message(english % i, spanish % i, f"{a}{a}{a}{a}")
+        for a in "abcdefghijklmnopqrst"
+        for i, (english, spanish) in enumerate(pairs * 5)
+    ]
+    lines = messages.MessageLines([m._replace(english=f"{m.english} {m.catalogue}") for m in said])
+    for script, data in ((messages, lines), (writing, writing.WholeRecipes(40))):
+        monkeypatch.setattr(script, "WARMUP", 1)
+        monkeypatch.setattr(script, "BATCH_TOKENS", 600)
+        _, history = script.train_stored(data, steps=8)
+        assert history.loss[-1] < history.loss[0]
+    assert set(lines.groups[2]).isdisjoint(lines.groups[0])
