@@ -189,7 +189,8 @@ def test_a_step_of_each_script_trains(monkeypatch):
         for a in "abcdefghijklmnopqrst"
         for i, (english, spanish) in enumerate(pairs * 5)
     ]
-    lines = messages.MessageLines([m._replace(english=f"{m.english} {m.catalogue}") for m in said])
+    named = [m._replace(english=f"{m[0]} {m[2]}", spanish=f"{m[1]} {m[2]}") for m in said]
+    lines = messages.MessageLines(named)
     for script, data in ((messages, lines), (writing, writing.WholeRecipes(40))):
         monkeypatch.setattr(script, "WARMUP", 1)
         monkeypatch.setattr(script, "BATCH_TOKENS", 600)
