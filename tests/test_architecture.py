@@ -186,7 +186,7 @@ INSIDE = {
     "course_lib.scales",
 } | {
     f"course_lib.pretrained.{name}"
-    for name in ("bert", "torch_modules", "transformer", "transformer_xl")
+    for name in ("bert", "saved", "torch_modules", "transformer_xl")
 }
 
 
