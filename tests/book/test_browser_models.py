@@ -308,11 +308,15 @@ def test_it_draws_what_the_number_says(page):
 class ModelLaboratory:
     """Una página con un solo laboratorio, que baja su modelo."""
 
-    def __init__(self, browser, name: str, model: str, before: str = "", **extra: Path) -> None:
+    def __init__(
+        self, browser, name: str, model: str, size: str = "2.0 MB", before: str = "", **extra: Path
+    ) -> None:
         self.page = browser.new_page()
         drawing = (ROOT / "book" / "_figures" / f"{name}.svg").read_text("utf-8")
-        told = f'data-laboratory="{name}" data-model="{model}" data-version="0" data-size="2.0 MB"'
-        place = f'<figure id="fig"><div class="laboratory" {told}>{drawing}</div></figure>'
+        told = f'data-laboratory="{name}" data-model="{model}" data-version="0"'
+        place = (
+            f'<figure><div class="laboratory" {told} data-size="{size}">{drawing}</div></figure>'
+        )
         script = f'<script>{before}</script><script src="{HOME}labs/laboratory.js"></script>'
         serve(self.page, f"{script}{place}", extra)
 
@@ -466,10 +470,13 @@ def test_without_its_model_the_drawing_stays_and_says_why(open_laboratory):
     assert lab.page.locator("svg").is_visible() and not lab.page.locator(".lab-live").count()
 
 
-def test_who_saves_data_decides_when_it_is_downloaded(open_laboratory):
-    saves = 'Object.defineProperty(navigator, "connection", { value: { saveData: true } });'
-    lab = open_laboratory("bert_guesses", "bert", before=saves)
-    button = lab.page.get_by_role("button", name="Pruébalo con tu oración (2.0 MB)")
+SAVES = 'Object.defineProperty(navigator, "connection", { value: { saveData: true } });'
+
+
+@pytest.mark.parametrize(("before", "size"), [(SAVES, "1.2 MB"), ("", "8.0 MB")])
+def test_who_saves_data_or_would_get_much_decides(open_laboratory, before, size):
+    lab = open_laboratory("bert_guesses", "bert", size, before)
+    button = lab.page.get_by_role("button", name=f"Pruébalo con tu oración ({size})")
     button.wait_for()
     assert not lab.page.locator(".lab-live").count()
     button.press("Enter")

@@ -97,8 +97,9 @@ const laboratory = {
   },
 
   // Los que tienen un modelo guardado son módulos: el guion y los pesos se bajan cuando el laboratorio se acerca, y
-  // mientras tanto queda el dibujo. Quien pidió gastar pocos datos decide.
+  // mientras tanto queda el dibujo. Si ocupan mucho, o se pidió gastar pocos datos, decide quien lee.
   near: "800px",
+  heavy: 5, // MB
 
   approach(place, home) {
     const { laboratory: name, model, version, size } = place.dataset;
@@ -115,7 +116,7 @@ const laboratory = {
       }
     };
     place.append(told);
-    if (!navigator.connection?.saveData) return load();
+    if (!navigator.connection?.saveData && parseFloat(size) < laboratory.heavy) return load();
     const button = laboratory.make("button", { type: "button" }, `Pruébalo con tu oración (${size})`);
     button.addEventListener("click", load);
     told.append(button);

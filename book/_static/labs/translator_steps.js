@@ -5,19 +5,23 @@ import { beam, best, write as writing } from "./model/writing.js";
 // Una oración propia, traducida token a token por el traductor guardado: en cada paso, sus candidatos y lo que mira cada
 // cabeza. Una prueba compara lo que escribe con la biblioteca.
 const { make } = laboratory;
-const CANDIDATES = 5, BEAM = 3, PAUSE = 250;
-const FIRST = "Lava los pimientos rojos y córtalos en tiras.", LOOK = [1, 3];
+const CANDIDATES = 5, BEAM = 3, PAUSE = 250, LOOK = [1, 3];
+// Con qué oración empieza cada traductor, y a qué idioma la lleva si va a varios.
+const FIRST = {
+  translator: ["Lava los pimientos rojos y córtalos en tiras."],
+  messages: ["The selected files could not be deleted.", "<es>"],
+};
 
 export async function build(place, folder) {
-  new Steps(await Translator.open(folder)).show(place);
+  new Steps(await Translator.open(folder), place.dataset).show(place);
 }
 
 class Steps {
-  constructor(translator) {
-    const { model, bpe } = translator;
-    Object.assign(this, { translator, model, bpe, turn: 0, steps: [], target: translator.target("translator-steps-to") });
-    this.heads = new Heads("translator-steps", model.config.num_layers, model.config.num_heads, LOOK);
-    this.text = make("input", { type: "text", value: FIRST, maxlength: 160, spellcheck: "false" });
+  constructor(translator, { laboratory: group, model: named }) {
+    const { model, bpe } = translator, [first, to] = FIRST[named] ?? [""];
+    Object.assign(this, { translator, model, bpe, turn: 0, steps: [], target: translator.target(`${group}-to`, to) });
+    this.heads = new Heads(group, model.config.num_layers, model.config.num_heads, LOOK);
+    this.text = make("input", { type: "text", value: first, maxlength: 160, spellcheck: "false" });
     this.path = make("input", { type: "hidden" }); // el paso que se mira y los tokens impuestos: «7;12,40,7»
     this.greedy = make("button", { type: "button" }, "Voraz");
     this.beam = make("button", { type: "button" }, `Haz de ${BEAM}`);

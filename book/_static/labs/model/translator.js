@@ -23,11 +23,11 @@ export class Translator {
   }
 
   // A qué idioma se traduce: la elección, y la función que da la elegida; nada, si solo va a uno.
-  target(group) {
+  target(group, chosen = this.languages[0]) {
     if (!this.languages.length) return { boxes: [], value: () => undefined };
     const called = new Intl.DisplayNames("es", { type: "language" });
     const options = this.languages.map((name) => [name, `al ${called.of(name.match(LANGUAGE)[1])}`]);
-    const { box, value } = laboratory.choice(group, "A qué idioma", options, this.languages[0]);
+    const { box, value } = laboratory.choice(group, "A qué idioma", options, chosen);
     return { boxes: [box], value };
   }
 }
