@@ -173,4 +173,46 @@ def translator_steps() -> Figure:
     return fig
 
 
-FIGURES = (translator_alignment, translator_pipeline, held_out_combinations, translator_steps)
+# «The selected files could not be deleted.», con el traductor de mensajes: los candidatos tras
+# «No se», y las tres del haz, con su puntuación.
+AFTER_NO_SE = {"pu": "27.9 %", "han": "22.5 %", "pueden": "21.5 %", "pudo": "8.5 %", "ha": "4.3 %"}
+BEAM_OF_THREE = {
+    "No se pueden eliminar los archivos seleccionados.": "−1.69",
+    "No se han podido eliminar los archivos seleccionados.": "−1.86",
+    "No se pudieron eliminar los archivos seleccionados.": "−1.96",
+}
+
+
+def translator_messages() -> Figure:
+    fig = Figure(
+        "translator_messages",
+        title="Donde el haz y la voraz no escriben lo mismo",
+        desc="«The selected files could not be deleted.» Tras «No se», el candidato más probable "
+        "es «pu», con 27.9 %, y con él la voraz escribe «No se pudieron eliminar los archivos "
+        "seleccionados». El haz de tres pone delante «No se pueden eliminar» y «No se han podido "
+        "eliminar».",
+        height=372,
+    )
+    fig.text(8, 18, "«The selected files could not be deleted.»", anchor="start", bold=True)
+    fig.text(8, 50, "tras «No se», los candidatos", anchor="start", size=fig.small)
+    for i, (word, share) in enumerate(AFTER_NO_SE.items()):
+        y = 80 + 26 * i
+        wide = 8 * float(share.removesuffix(" %"))
+        fig.text(88, y, word, anchor="end", size=fig.small, bold=i == 0)
+        fig.hbar(96, y - 10, wide, 20, "output")
+        fig.text(104 + wide, y, share, anchor="start", size=fig.small)
+    fig.text(8, 220, "las tres del haz", anchor="start", size=fig.small)
+    for i, (text, score) in enumerate(BEAM_OF_THREE.items()):
+        y = 252 + 46 * i
+        fig.text(8, y, score, anchor="start", size=fig.small, bold=i == 0)
+        fig.text(72, y, text.replace(" los ", "\nlos "), anchor="start", size=fig.small)
+    return fig
+
+
+FIGURES = (
+    translator_alignment,
+    translator_pipeline,
+    held_out_combinations,
+    translator_steps,
+    translator_messages,
+)

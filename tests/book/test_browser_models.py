@@ -398,6 +398,25 @@ def test_the_beam_offers_three_and_any_can_be_followed(open_laboratory, translat
     assert other != expected and lab.settle(f"«{other}»")
 
 
+def test_greedy_and_beam_differ_in_the_messages_as_in_the_figure(open_laboratory):
+    lab, figure = open_laboratory("translator_messages", "messages").ready(), translator_figures
+    assert lab.tokens(1)[0] == "<es>" and lab.bars() == figure.AFTER_NO_SE
+    *_, third = figure.BEAM_OF_THREE
+    assert lab.settle("mira").startswith(f"«{third}»")
+    lab.page.get_by_role("button", name="Haz de 3").press("Enter")
+    lab.settle("Las tres del haz")
+    offered = [f"{text} ({score})" for text, score in figure.BEAM_OF_THREE.items()]
+    assert lab.page.locator(".lab-found button").all_inner_texts() == offered
+
+
+def test_the_stored_messages_answer_as_torch(page, record_property):
+    translator = translating.read_translator(MODELS / "messages")
+    pair = "The selected files could not be deleted.", "No se pudieron eliminar."
+    source, target = translator.example(*pair, to="<es>")
+    apart = difference(page, "messages", translator.model, source, target[:-1])
+    record_property("diferencia", apart)
+
+
 def test_a_model_of_two_languages_is_told_to_which(open_laboratory, tmp_path):
     special = ("<pad>", "<s>", "</s>", "<en>", "<es>")
     bpe = ByteBPE.train(["Pela la papa.", "Peel the potato."], 280, special_tokens=special)
