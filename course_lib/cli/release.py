@@ -23,6 +23,11 @@ BOOK = typer.Option(
     metavar="SITIO",
     help="Lleva también el libro, ya construido con «make site SOLUTIONS=0».",
 )
+EXAM = typer.Option(
+    "--exam",
+    help="Para un examen: sin la solución, los casos ni los errores de esos temas; donde se "
+    "comprobaba una respuesta dice que se califica al entregar.",
+)
 
 
 def release(
@@ -30,6 +35,7 @@ def release(
     topics: Annotated[list[str] | None, TOPICS] = None,
     offline: Annotated[bool, OFFLINE] = False,
     book: Annotated[Path | None, BOOK] = None,
+    exam: Annotated[bool, EXAM] = False,
     config: Config = None,
 ) -> None:
     """Reúne cuadernos, biblioteca y versiones en una carpeta, sin soluciones.
@@ -46,7 +52,8 @@ def release(
     selected = list(dict.fromkeys(topics or course.topics or known))
     try:
         with Console(stderr=True).status("Preparando la carpeta…"):
-            write_release(selected, root, out, offline=offline, book=book, course=course)
+            options = {"offline": offline, "book": book, "exam": exam, "course": course}
+            write_release(selected, root, out, **options)
     except ReleaseError as error:
         print_error(str(error))
         raise typer.Exit(1) from None

@@ -7,6 +7,7 @@ y, si se pide, el libro, en `libro/`. Ninguna lleva soluciones.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from pathlib import Path
 from course_lib import __version__
 from course_lib._extras import extra
 from course_lib.course_settings import AS_IT_COMES, SITE_MARK, CourseSettings
+from course_lib.notebooks.fingerprint import is_check, parse_cell
 
 with extra("author"):
     import nbformat
@@ -37,6 +39,8 @@ _EPOCH = "315619200"
 _GITHUB = re.compile(r"https://github\.com/([^/]+)/([^/]+?)(?:\.git)?/?")
 _CHAPTER = re.compile(r"\[([^\]]+)\]\(\.\./book/(\w+)\.md(#[\w-]+)?\)")
 
+_GRADED_LATER = "*Se califica al entregar.*"
+_EXAM = "**Esto es un examen.** Aquí no se comprueba nada: cada respuesta se califica al entregar."
 _README = """\
 # {2}
 
@@ -80,18 +84,21 @@ def configured_address(root: Path) -> str:
     return site_address((config.get("repository") or {}).get("url") or "", base)
 
 
-def build_wheel(root: Path, folder: Path, *, site: str = "") -> Path:
+def build_wheel(root: Path, folder: Path, *, site: str = "", without: Iterable[str] = ()) -> Path:
     """Empaqueta la biblioteca, sin red y sin dejar nada en su carpeta.
 
     Argumentos:
         root: la carpeta del proyecto.
         folder: dónde se deja.
         site: la dirección del sitio, a la que enlazan los veredictos.
+        without: los temas que no sabe comprobar: ni su solución, ni sus casos, ni sus errores.
     """
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary, "source")
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(root / "course_lib", copy / "course_lib", ignore=ignored)
+        for topic in without:
+            (copy / "course_lib" / "judging" / "exercises" / f"{topic}.json").unlink()
         for name in _PROJECT:
             shutil.copy(root / name, copy)
         if site:
@@ -142,6 +149,25 @@ def with_links(content: str, address: Callable[[str], str]) -> str:
         if cell.cell_type == "markdown":
             cell.source = _CHAPTER.sub(link, cell.source)
     return nbformat.writes(notebook) + "\n"
+
+
+def without_checks(content: str) -> str:
+    """El cuaderno de un examen: donde se comprobaba una respuesta, se dice cuándo se califica."""
+    notebook = nbformat.reads(content, as_version=4)
+    cells = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and _asks_the_judge(cell.source):
+            cell = nbformat.v4.new_markdown_cell(_GRADED_LATER, id=cell.id)
+        cells.append(cell)
+    notebook.cells = [cells[0], nbformat.v4.new_markdown_cell(_EXAM, id="examen"), *cells[1:]]
+    return nbformat.writes(notebook) + "\n"
+
+
+def _asks_the_judge(source: str) -> bool:
+    """Si una celda comprueba una respuesta, o resume lo que va hecho."""
+    tree = parse_cell(source)
+    nodes = [] if tree is None else list(ast.walk(tree))
+    return any(is_check(node) or getattr(node, "id", "") == "resumen" for node in nodes)
 
 
 def write_folder(
@@ -196,6 +222,7 @@ def release(
     *,
     offline: bool = False,
     book: Path | None = None,
+    exam: bool = False,
     course: CourseSettings = AS_IT_COMES,
 ) -> None:
     """Escribe la carpeta de un aula, de una vez: o está entera, o no está.
@@ -206,6 +233,7 @@ def release(
         out: la carpeta; si existe, está vacía.
         offline: lleva también todo lo que se instala, para equipos como este.
         book: el sitio construido, sin soluciones, que va en `libro/`.
+        exam: sin nada que compruebe esos temas: se califican al entregar.
         course: el curso, con el que se hizo el sitio.
 
     Errores:
@@ -221,7 +249,8 @@ def release(
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
         folder = Path(temporary, out.name)
-        wheel = build_wheel(root, Path(temporary), site=site)
+        topics = list(topics)
+        wheel = build_wheel(root, Path(temporary), site=site, without=topics if exam else ())
 
         def address(page: str) -> str:
             if book is not None:
@@ -231,6 +260,8 @@ def release(
 
         texts = {t: (root / "exercises" / f"{t}.ipynb").read_text("utf-8") for t in topics}
         notebooks = {topic: with_links(text, address) for topic, text in texts.items()}
+        if exam:
+            notebooks = {topic: without_checks(text) for topic, text in notebooks.items()}
         write_folder(folder, notebooks, root, wheel, name=course.name)
         if book is not None:
             shutil.copytree(book, folder / BOOK)

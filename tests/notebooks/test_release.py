@@ -14,6 +14,9 @@ import nbformat
 import pytest
 
 from course_lib.course_settings import AS_IT_COMES, SITE_MARK
+from course_lib.grading.provenance import course_notebook
+from course_lib.grading.submission import guess_topic, read_submission, topic_sheet
+from course_lib.judging.check import topic_exercises
 from course_lib.notebooks import release
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,14 +94,31 @@ def test_what_fails_leaves_nothing(tmp_path, monkeypatch):
         raise release.ReleaseError("sin disco")
 
     monkeypatch.setattr(release, "write_folder", fail)
-    monkeypatch.setattr(release, "build_wheel", lambda root, folder, site: folder / release.WHEEL)
+    monkeypatch.setattr(release, "build_wheel", lambda root, folder, **_: folder / release.WHEEL)
     with pytest.raises(release.ReleaseError):
         release.release(["attention"], ROOT, tmp_path / "curso")
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_exam_checks_nothing_and_its_blank_notebook_is_known(tmp_path):
+    """Lo que se reparte no sabe la respuesta, y al calificar se reconoce igual que el del curso."""
+    release.release(["attention"], ROOT, tmp_path / "examen", exam=True)
+    inside = zipfile.ZipFile(tmp_path / "examen" / release.WHEEL).namelist()
+    assert "course_lib/judging/exercises/attention.json" not in inside
+    assert "course_lib/judging/exercises/palm.json" in inside, "los demás temas se comprueban"
+    text = (tmp_path / "examen" / "exercises" / "attention.ipynb").read_text(encoding="utf-8")
+    notebook = nbformat.reads(text, as_version=4)
+    nbformat.validate(notebook)
+    later = [c for c in notebook.cells if c.source == "*Se califica al entregar.*"]
+    assert len(later) == len(topic_exercises("attention")) + 1, "y el resumen"
+    assert "check(" not in text and "resumen(" not in text
+    blank = read_submission(text.encode())
+    assert guess_topic(blank) == "attention"
+    assert course_notebook(blank, topic_sheet("attention")) == "exercises"
+
+
 def test_the_book_goes_with_it_and_never_the_solutions(tmp_path, monkeypatch):
-    def no_wheel(root, folder, *, site):
+    def no_wheel(root, folder, **_):
         (folder / release.WHEEL).write_bytes(b"")
         return folder / release.WHEEL
 
