@@ -11,7 +11,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CHAPTERS = {
     "bert": "figures",
-    "universal_transformer": "scores",
     "palm": "figures",
 }
 
