@@ -45,7 +45,11 @@ export function readTensors(buffer) {
 
 const NUMBERS = {
   F32: (bytes) => new Float32Array(bytes),
-  F16: (bytes) => Float32Array.from(new Uint16Array(bytes), (bits) => halves()[bits]),
+  F16: (bytes) => {
+    const bits = new Uint16Array(bytes), numbers = new Float32Array(bits.length), known = halves();
+    for (let i = 0; i < bits.length; i++) numbers[i] = known[bits[i]];
+    return numbers;
+  },
 };
 
 let table = null;
