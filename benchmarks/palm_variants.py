@@ -1,7 +1,7 @@
 """PaLM: qué cuesta leer un token más con cada cambio
 
-Los modelos son los que define la página `palm`, con estos tamaños y sin entrenar, porque los pesos
-no cambian el tiempo. Cada uno tiene ya 512 tokens en la caché, en ocho filas, y lee uno más por
+Los modelos son los del experimento `palm`, mayores y sin entrenar, porque los pesos no cambian el
+tiempo. Cada uno tiene ya 512 tokens en la caché, en ocho filas, y lee uno más por
 fila: es lo que cuesta cada token al generar. Todos se turnan en un mismo proceso y se comparan
 medianas. Se cuenta el tiempo de procesador, que no depende de qué más haga la máquina. La
 multicabeza guarda un par de claves y valores por cabeza.
@@ -17,11 +17,11 @@ from typing import Any
 
 import torch
 
-from benchmarks._chapter import measured_cells
 from benchmarks._measure import spread
+from benchmarks.experiments.palm import VARIANTS, build
 from course_lib.fast import reserve
 
-WIDE = {"vocab_size": 1000, "d_model": 384, "num_heads": 12, "num_layers": 4}
+WIDE = {"vocab_size": 1000, "d_model": 384, "num_heads": 12, "num_layers": 4, "max_length": 600}
 ROWS, READ, TURNS = 8, 512, 60
 
 
@@ -44,23 +44,13 @@ def one_more_token(device: str) -> dict[str, Callable]:
     """Por cada variante, el trabajo de leer un token más en todas las filas."""
     torch.manual_seed(0)
     read, one = (torch.randint(WIDE["vocab_size"], (ROWS, t), device=device) for t in (READ, 1))
-    page, jobs = page_variants(), {}
-    for name in page["VARIANTS"]:
+    jobs = {}
+    for name, options in VARIANTS.items():
         heads = {"num_kv_heads": WIDE["num_heads"]} if name == "multicabeza" else {}
-        palm = page["variant"](name, WIDE, **heads).to(device).eval()
+        palm = build(**options | WIDE | heads).to(device).eval()
         _, cache = palm.step(read, reserve(palm, ROWS, READ + 1))
         jobs[name] = lambda palm=palm, cache=cache: palm.step(one, cache)
     return jobs
-
-
-def page_variants() -> dict[str, Any]:
-    """Los nombres que define la celda de la página con las variantes."""
-    imports, *cells = measured_cells("palm")
-    [variants] = (cell for cell in cells if "\nVARIANTS = {" in cell)
-    namespace: dict[str, Any] = {}
-    for source in (imports, variants):
-        exec(source, namespace)
-    return namespace
 
 
 def processor_times(jobs: dict[str, Callable]) -> dict[str, list[float]]:

@@ -6,6 +6,7 @@ Los otros dos no se entrenan, y un renglón conocido lo dan tal cual. «Recordar
 """  # noqa: E501
 
 import hashlib
+import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +16,13 @@ from typing import Any
 
 import torch
 
-from benchmarks._chapter import UNFINISHED, read_or_run
 from book._models import translating
 from course_lib.data.recipes import Pair
+from course_lib.files import write_atomically
 from course_lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from course_lib.translation import Translator
 
+UNFINISHED = Path(__file__).parents[1] / "_build" / "benchmarks"
 STEPS, SEEDS = translating.STEPS // 2, (0, 1, 2)
 LONGEST, BATCH = 60, 128
 
@@ -40,6 +42,22 @@ def run(device: str) -> list[dict[str, Any]]:
         {"quién": name, "semilla": str(seed)} | figures
         for (name, seed), figures in zip(jobs, found, strict=True)
     ]
+
+
+def read_or_run(jobs: dict[Path, Callable[[], Any]]) -> list[Any]:
+    """Da lo que mide cada trabajo, en orden; lee lo que ya se midió en una vez interrumpida.
+
+    Cada resultado se guarda en su archivo en cuanto se tiene; al terminar todos, se borran.
+    """
+    for path, run in jobs.items():
+        if not path.exists():
+            content = io.BytesIO()
+            torch.save(run(), content)
+            write_atomically(path, content.getvalue())
+    found = [torch.load(path, weights_only=True) for path in jobs]
+    for path in jobs:
+        path.unlink()
+    return found
 
 
 def unfinished(name: str, seed: int | str, device: str) -> Path:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PROSE = [f"tests/book/test_{name}.py" for name in ("spelling", "terms", "labels", "notation")]
 ELSEWHERE = {
     "book": [*PROSE, "tests/book/test_glossary.py", "tests/book/test_inputs.py"],
-    "benchmarks": ["tests/test_benchmarks.py", "tests/test_measured_chapters.py"],
+    "benchmarks": ["tests/test_benchmarks.py", "tests/test_experiments.py"],
     "solutions": ["tests/checks/test_solutions.py", "tests/checks/test_statements.py"],
 }
 ALWAYS = ["tests/test_architecture.py"]
