@@ -52,7 +52,9 @@ hay solo una lista con cantidades y unos pasos numerados, los pasos usan todo lo
 más, y el ingrediente del título está en la lista y en los pasos:""",
     limits="""\
 Solo conoce las recetas del corpus, que salen de una gramática: ante otro título escribe la receta
-de uno que se le parezca. No sabe cocinar: los minutos y las cantidades son los de costumbre.""",
+de uno que se le parezca. No sabe cocinar: los minutos y las cantidades son los de costumbre. Que
+una receta cumpla no dice nada del orden de los pasos, ni de cantidades ni de gramática: copiar una
+de entrenamiento del mismo plato y cambiarle el ingrediente también cumple, siempre.""",
 )
 
 
@@ -151,6 +153,17 @@ def merits(recipe: Recipe, text: str) -> dict[str, bool]:
     }
 
 
+def swapped(recipe: Recipe, known: Sequence[Recipe]) -> str:
+    """El rival que no aprende: una receta del mismo plato, con otro ingrediente principal."""
+    dish, main = recipe.combination
+    other = next(each for each in known if each.combination[0] == dish)
+    wrong, right = (sorted(ingredients()[name].forms) for name in (other.combination[1], main))
+    _, _, body = text_of(other).partition("\n")
+    for i, form in enumerate(wrong):
+        body = re.sub(rf"\b{form}\b", right[min(i, len(right) - 1)], body, flags=re.IGNORECASE)
+    return f"{recipe.title}\n{body}"
+
+
 def _words(lines: Sequence[str]) -> set[str]:
     return set(re.findall(r"\w+", " ".join(lines).lower()))
 
@@ -169,6 +182,7 @@ def results(model: PaLM, tokenizer: ByteBPE, data: WholeRecipes) -> dict[str, fl
         "con temperatura 0.8, ": write(
             model, tokenizer, titles, sample, temperature=0.8, generator=at_random
         ),
+        "la de otro ingrediente, cambiado, ": [swapped(r, data.train) for r in data.measured],
         "recetas de verdad, ": [text_of(recipe) for recipe in data.measured],
     }
     for name, written in texts.items():

@@ -117,13 +117,13 @@ def split_messages(
         ValueError: no quedan mensajes en alguno.
     """
     messages = list(messages)
-    families = sorted({_family(message.catalogue) for message in messages})
+    families = sorted({family_of(message.catalogue) for message in messages})
     Random(seed).shuffle(families)
     count = round(apart * len(families))
     sides = dict.fromkeys(families[:count], 1) | dict.fromkeys(families[count : 2 * count], 2)
     groups: tuple[list[Message], ...] = ([], [], [])
     for message in messages:
-        groups[sides.get(_family(message.catalogue), 0)].append(message)
+        groups[sides.get(family_of(message.catalogue), 0)].append(message)
     seen = {_bare(text) for message in groups[0] for text in message[:2]}
     new = [[m for m in group if not seen & {*map(_bare, m[:2])}] for group in groups[1:]]
     if not (groups[0] and new[0] and new[1]):
@@ -132,6 +132,12 @@ def split_messages(
             "para validar y otro tanto para evaluar: hacen falta más catálogos, o un `apart` mayor."
         )
     return groups[0], new[0], new[1]
+
+
+def family_of(catalogue: str) -> str:
+    """La familia de un catálogo: sus cuatro primeras letras, sin los prefijos que muchos llevan."""
+    letters = re.sub(r"^(?:lib|org\.|kcm_?|plasma_\w+_org\.kde\.)", "", catalogue.lower())
+    return re.sub(r"[\W\d_]", "", letters)[:4]
 
 
 def _read_catalogue(path: Path):
@@ -180,12 +186,6 @@ def _clean(english: str, spanish: str) -> tuple[str, str] | None:
         return None
     uneven = max(lengths) > MOST_UNEVEN * min(lengths) + 10
     return None if uneven or both[0] == both[1] else (both[0], both[1])
-
-
-def _family(catalogue: str) -> str:
-    """Las cuatro primeras letras, sin los prefijos que comparten programas sin relación."""
-    letters = re.sub(r"^(?:lib|org\.|kcm_?|plasma_\w+_org\.kde\.)", "", catalogue.lower())
-    return re.sub(r"[\W\d_]", "", letters)[:4]
 
 
 def _bare(text: str) -> str:
