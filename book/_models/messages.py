@@ -247,7 +247,7 @@ class Pieces:
         for source, target in pairs:
             words = tuple(split_words(source.lower()))
             if len(words) <= self.LONGEST:
-                self.phrases.setdefault(words, Counter())[target.rstrip(".:…")] += 1
+                self.phrases.setdefault(words, Counter())[target[:1].lower() + target[1:]] += 1
             if len(words) <= self.SHORT and len(taught) < self.TAUGHT:
                 taught.append((words, split_words(target.lower())))
         self.dictionary = _dictionary(taught, self.ROUNDS)
@@ -257,13 +257,15 @@ class Pieces:
         words, said, i = split_words(text), [], 0
         lower = [word.lower() for word in words]
         while i < len(words):
-            n = next(
-                (n for n in range(self.LONGEST, 0, -1) if (*lower[i : i + n],) in self.phrases), 0
-            )
-            known = self.phrases[(*lower[i : i + n],)].most_common(1)[0][0] if n else None
-            said.append(known or self.dictionary.get(lower[i], words[i]))
-            i += max(n, 1)
-        joined = re.sub(r" ([.,:;!?…)])", r"\1", " ".join(said)).replace("( ", "(")
+            sizes = range(self.LONGEST, 1, -1)
+            n = next((n for n in sizes if (*lower[i : i + n],) in self.phrases), 1)
+            if n > 1:
+                said.append(self.phrases[(*lower[i : i + n],)].most_common(1)[0][0])
+            else:
+                said.append(self.dictionary.get(lower[i], words[i]))
+            i += n
+        joined = re.sub(r" ([.,:;!?…)%/\-'\"])", r"\1", " ".join(said))
+        joined = re.sub(r"([(¿¡/\-]) ", r"\1", joined)
         return joined[:1].upper() + joined[1:] if text[:1].isupper() else joined
 
 
@@ -290,7 +292,8 @@ def _dictionary(
             for s, found in counts.items()
             if (total := found.total())
         }
-    return {s: max(found, key=found.__getitem__) for s, found in chance.items()}
+    # Los números, los signos y las marcas como «%s» se quedan como están.
+    return {s: max(found, key=found.get) for s, found in chance.items() if s.isalpha()}
 
 
 def results(translator: Translator, data: MessageLines) -> dict[str, float]:

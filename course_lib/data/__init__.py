@@ -16,13 +16,7 @@ __all__ = offer(
             "treasure_hunt",
         ),
         ".masking": ("Masked", "Masking", "NextSentence", "join_pair", "next_sentence_pairs"),
-        ".messages": (
-            "Message",
-            "family_of",
-            "installed_messages",
-            "read_messages",
-            "split_messages",
-        ),
+        ".messages": ("Message", "installed_messages", "read_messages", "split_messages"),
         ".opinions": ("Opinion", "generate_opinions", "iter_opinions"),
         ".recipes": (
             "Recipe",
