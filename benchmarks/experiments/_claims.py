@@ -71,6 +71,10 @@ def _figure(record: dict[str, Any], rival: str, place: list[str]) -> str:
     measure, *part = place
     if measure in ("parameters", "chosen"):
         return str(record["rivals"][rival][measure])
+    if measure == "tried":
+        grid = list(map(str, record["rivals"][rival]["grid"]))
+        found = record["rivals"][rival]["tried"][grid.index(part[0])]
+        return written(found, record["measures"][record["chosen_by"]]).strip()
     found = record["rivals"][rival][part[0] if part else "test"][measure]
     unit = record["measures"][measure]
     return f"{written(found, unit)} {unit}".strip()
