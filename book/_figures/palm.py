@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import cos, pi, sin
+from textwrap import wrap
 
 from book._figures.kit import Box, Figure
 
@@ -247,4 +248,61 @@ def _clock(fig: Figure, cx: float, cy: float, hands: dict[str, int], label: str)
     return disc
 
 
-FIGURES = (palm_writes, palm_whole, palm_block, palm_heads, palm_clocks, palm_mixture)
+# Lo que el modelo guardado escribe de «Crema de yuca», y los candidatos del token que más duda.
+YUCA = """\
+- 300 gramos de yuca
+- 2 cebollas moradas
+- 4 cucharadas de aceite de maíz
+- 1 litro de caldo de verduras
+- 3 tazas de leche
+- Sal al gusto
+- 1 pizca de nuez moscada
+- Medio manojo de perejil
+- 6 rebanadas de pan de ajo
+1. Pela la yuca y córtala en cubos medianos.
+2. Corta las cebollas moradas en tiras finas.
+3. Sofríe las cebollas moradas con el aceite de maíz a fuego medio.
+4. Agrega la yuca, vierte el caldo de verduras y hierve durante 25 minutos.
+5. Tritura todo y cuela la mezcla.
+6. Incorpora la leche y calienta sin que hierva.
+7. Sazona con sal y nuez moscada.
+8. Antes de servir, cubre la crema con el perejil.
+9. Reparte la crema en platos hondos y sirve el pan de ajo al lado."""
+HERBS = {
+    "perejil": "19.8 %",
+    "cilantro": "14.2 %",
+    "eneldo": "13.4 %",
+    "cebollín": "13.0 %",
+    "menta": "11.1 %",
+}
+
+
+def palm_recipe() -> Figure:
+    listed, steps = YUCA.split("\n")[:9], YUCA.split("\n")[9:]
+    fig = Figure(
+        "palm_recipe",
+        title="Una receta que el modelo guardado escribe a partir de su título",
+        desc="De «Crema de yuca» el modelo escribe una lista de nueve ingredientes y nueve pasos. "
+        "El token del que más duda es la hierba del manojo: perejil, con 19.8 %, por delante de "
+        "cilantro, eneldo, cebollín y menta. El paso 8 usa el perejil.",
+        height=456,
+    )
+    fig.text(8, 18, "Crema de yuca", anchor="start", bold=True)
+    for i, line in enumerate(listed):
+        bold = "perejil" in line
+        fig.text(8, 44 + 20 * i, line, anchor="start", size=fig.small, bold=bold)
+    rows = [(row, "perejil" in line) for line in steps for row in wrap(line, 68)]
+    for i, (row, bold) in enumerate(rows):
+        x = 8 if row[0].isdigit() else 24
+        fig.text(x, 244 + 20 * i, row, anchor="start", size=fig.small, bold=bold)
+    fig.text(278, 44, "tras «Medio manojo de»", anchor="start", size=fig.small)
+    for i, (word, share) in enumerate(HERBS.items()):
+        y = 64 + 26 * i
+        fig.text(344, y + 10, word, anchor="end", size=fig.small)
+        wide = 3 * float(share.removesuffix(" %"))
+        fig.hbar(350, y, wide, 20, "output")
+        fig.text(356 + wide, y + 10, share, anchor="start", size=fig.small)
+    return fig
+
+
+FIGURES = (palm_writes, palm_whole, palm_block, palm_heads, palm_clocks, palm_mixture, palm_recipe)

@@ -10,12 +10,21 @@ from torch.testing import assert_close
 
 from book._figures import bert as bert_figures
 from book._figures import decoding as decoding_figures
+from book._figures import palm as palm_figures
 from book._figures import translator as translator_figures
-from book._models import translating
-from course_lib.data.recipes import generate_recipes, translation_pairs
-from course_lib.decoding import beam, sampling_distribution
+from book._models import translating, writing
+from course_lib.data.recipes import generate_recipes, split_recipes, translation_pairs
+from course_lib.decoding import beam, greedy, sampling_distribution
+from course_lib.models.palm import PaLM, PaLMConfig
 from course_lib.models.transformer import Transformer, TransformerConfig
-from course_lib.pretrained import load_bert, load_transformer, save_transformer
+from course_lib.plotting import format_number
+from course_lib.pretrained import (
+    load_bert,
+    load_palm,
+    load_transformer,
+    save_palm,
+    save_transformer,
+)
 from course_lib.recording import attention_maps
 from course_lib.tokenization import ByteBPE, WordPiece
 from tests.book.conftest import ROOT
@@ -24,7 +33,7 @@ pytestmark = pytest.mark.browser
 MODELS, STATIC = ROOT / "book" / "_models", ROOT / "book" / "_static"
 HOME, PARITY = "http://curso.prueba/", {"atol": 1e-4, "rtol": 0}
 FOLDERS = {"labs": STATIC / "labs", "models": MODELS}
-MODULES = ("folder", "transformer", "bert", "byte_bpe", "word_piece", "writing")
+MODULES = ("folder", "transformer", "bert", "palm", "byte_bpe", "word_piece", "writing")
 ODD = (
     *("", " ", "  dos  espacios ", "\n\t¿Qué?\r\n", "«¡Sí!»", "l'été n’est pas", "don't you'll"),
     *("🙂👩‍👩‍👧 🇲🇽", "a\u0301n\u0303 é ñ Ñ", "漢字とかな 한국어", "ΣΑΣ ΟΔΟΣ", "İstanbul ß ẞ ﬁ"),
@@ -261,13 +270,92 @@ def test_it_writes_and_searches_as_the_library_does(page, lines, translator):
         [translator.sources([text])[0].tolist() for text in texts],
     )
     limits = {"end_id": translator.model.config.end_id, "max_new_tokens": 60}
-    for text, (greedy, hypotheses) in zip(texts, found, strict=True):
-        assert [translator.tokenizer.decode(greedy)] == translator.translate([text])
+    for text, (first, hypotheses) in zip(texts, found, strict=True):
+        assert [translator.tokenizer.decode(first)] == translator.translate([text])
         begin = translator.prompt(), translator.model.start(translator.sources([text]))
         [expected] = beam(translator.model.step, *begin, beam_size=3, num_best=3, **limits)
         assert [h["ids"] for h in hypotheses] == [h.token_ids for h in expected]
         scores = torch.tensor([h["score"] for h in hypotheses])
         assert_close(scores, torch.tensor([h.score for h in expected]), **PARITY)
+
+
+def palm_difference(page, name: str, model: PaLM, token_ids: list[int]) -> float:
+    """La mayor diferencia con torch en los logits, leyendo de uno en uno y recortando la caché."""
+    found = page.evaluate(
+        """async ([name, ids]) => {
+          const model = await open(own.PaLM, name), { last, state } = model.start(ids);
+          const { logits } = model.step(last, state), half = Math.floor(ids.length / 2);
+          const again = model.step(ids[half], own.cut(state, half));
+          return [again.logits, logits].map((each) => [...each]);
+        }""",
+        [name, token_ids],
+    )
+    with torch.no_grad():
+        logits, _ = model(torch.tensor([token_ids]))
+    return apart(found, logits[0, [len(token_ids) // 2, -1]])
+
+
+@pytest.fixture(scope="module")
+def palm():
+    folder = MODELS / "palm"
+    return load_palm(folder), ByteBPE.load(folder / "tokenizer.json")
+
+
+def test_the_stored_palm_answers_as_torch(page, palm, record_property):
+    model, bpe = palm
+    recipes = [writing.text_of(recipe) for recipe in generate_recipes(12)]
+    asked = [bpe.encode(text)[: 2 + 14 * i] for i, text in enumerate(recipes)]
+    most = max(palm_difference(page, "palm", model, token_ids) for token_ids in asked)
+    record_property("diferencia", most)
+
+
+def test_every_variant_of_palm_answers_as_torch(page, extra, tmp_path):
+    torch.manual_seed(0)
+    kinds = ((True, False), ("half", "interleaved"), (1, 2, 4))
+    for i, (parallel, layout, pairs) in enumerate(product(*kinds)):
+        config = PaLMConfig(
+            40,
+            d_model=16,
+            num_heads=4,
+            num_layers=2,
+            d_ff=(None, 24)[i % 2],
+            d_head=(None, 6)[i // 2 % 2],
+            num_kv_heads=pairs,
+            parallel=parallel,
+            layout=layout,
+            positions=("rotary", None)[i == 5],
+            base=(10_000.0, 100.0)[i % 2],
+            tied=i % 3 > 0,
+            logits_scale=(None, 0.5)[i % 2],
+            norm=("layer", "rms")[i // 3 % 2],
+            eps=(None, 1e-3)[i % 2],
+        )
+        extra[f"palm{i}"] = tmp_path / str(i)
+        save_palm(PaLM(config), extra[f"palm{i}"])
+        palm_difference(page, f"palm{i}", load_palm(extra[f"palm{i}"]), [5, 6, 7, 29, 2, 8, 9])
+
+
+def test_palm_writes_what_the_library_writes(page, palm):
+    model, bpe = palm
+    titles = ["Crema de yuca", "Sopa de dragón", ""]
+    found = page.evaluate(
+        """async (all) => {
+          const model = await open(own.PaLM, "palm"), answers = [];
+          const bpe = new own.ByteBPE(await folder("palm").json("tokenizer.json"));
+          for (const title of all) {
+            const ids = bpe.encode(`${title}\n`), found = [];
+            const start = { ...model.start(ids), end: bpe.special["</s>"] };
+            for await (const { id } of own.proceed(model, start, { most: 300 })) found.push(id);
+            answers.push(found);
+          }
+          return answers;
+        }""",
+        titles,
+    )
+    limits = {"end_id": bpe.special("</s>"), "max_new_tokens": 300}
+    for title, token_ids in zip(titles, found, strict=True):
+        prompt = torch.tensor([bpe.encode(f"{title}\n")])
+        assert token_ids == greedy(model.step, prompt, **limits).token_ids[0].tolist()
 
 
 def test_it_shares_as_the_library_does(page):
@@ -333,6 +421,9 @@ class ModelLaboratory:
     def bars(self) -> dict[str, str]:
         rows = self.page.locator(".lab-bar").all()
         return dict(row.locator("span").all_inner_texts() for row in rows)
+
+    def recipe(self) -> str:
+        return "\n".join(self.page.locator(".lab-lines button").all_inner_texts())
 
     def weights(self, group: int) -> list[float]:
         numbers = self.page.locator(".lab-tokens").nth(group).locator("small").all_inner_texts()
@@ -481,6 +572,85 @@ def test_the_samples_are_those_of_the_figure(open_laboratory):
     seen = lab.page.locator(".lab-found li").all_inner_texts()
     lab.page.reload()
     lab.page.wait_for_function(SAMPLED, arg=seen)
+
+
+def test_the_recipe_is_that_of_the_figure(open_laboratory, palm):
+    lab, figure = open_laboratory("palm_recipe", "palm"), palm_figures
+    said = lab.settle("La caché")
+    assert lab.recipe() == figure.YUCA and lab.bars() == figure.HERBS
+    assert said.startswith("Usa todo lo que anuncia. La lista y los pasos nombran lo del título")
+    model, bpe = palm
+    _, cache = model(torch.tensor([bpe.encode(f"Crema de yuca\n{figure.YUCA}")]))
+    numbers = format_number(sum(layer.K.numel() + layer.V.numel() for layer in cache.layers))
+    assert f"La caché: {cache.length} posiciones y {numbers} números;" in said
+    assert lab.tokens(0) == ["-", "Medio", "manojo", "de", "perejil", "↵"]
+
+
+def test_another_herb_is_used_and_the_address_keeps_it(open_laboratory):
+    lab = open_laboratory("palm_recipe", "palm")
+    lab.settle("La caché")
+    lab.page.get_by_role("button", name="menta").press("Enter")
+    lab.page.get_by_role("button", name="cubre la crema con la menta").wait_for()
+    seen = lab.settle("La caché"), lab.recipe()
+    assert seen[1] != palm_figures.YUCA and "perejil" not in seen[1]
+    lab.page.reload()
+    assert (lab.settle("La caché"), lab.recipe()) == seen
+    lab.page.get_by_role("button", name="Pela la yuca").press("Enter")
+    assert lab.tokens(0)[:3] == ["1", ".", "Pela"]
+    lab.page.get_by_role("button", name="Sopa de dragón").press("Enter")
+    assert lab.settle("falta").startswith("Anuncia y no usa: ")
+
+
+def test_the_titles_it_offers_were_never_read(open_laboratory):
+    lab = open_laboratory("palm_recipe", "palm")
+    lab.settle("La caché")
+    *apart, invented = lab.page.locator("fieldset button").all_inner_texts()
+    read, measured = ({r.title for r in part} for part in split_recipes(generate_recipes(8000)))
+    assert len(apart) == 3 and set(apart) <= measured - read and invented not in read | measured
+
+
+SLOWLY = "const own = setTimeout; setTimeout = (job, wait = 15) => own(job, wait);"
+
+
+def test_writing_stops_and_goes_on_where_it_was(open_laboratory):
+    lab = open_laboratory("palm_recipe", "palm", "2.8 MB", SLOWLY)
+    lab.page.get_by_role("button", name="Parar").press("Enter")
+    lab.settle("Sin acabar")
+    assert palm_figures.YUCA.startswith(lab.recipe()) and lab.recipe() != palm_figures.YUCA
+    lab.page.get_by_role("button", name="Seguir").press("Enter")
+    lab.settle("Usa todo")
+    assert lab.recipe() == palm_figures.YUCA
+
+
+def test_with_chance_the_luck_decides_and_is_kept(open_laboratory):
+    lab = open_laboratory("palm_recipe", "palm")
+    lab.page.get_by_role("slider", name="temperatura").fill("1")
+    lab.page.get_by_role("slider", name="top-p").fill("0.9")
+    # Las barras dicen también el reparto con que se sortea.
+    lab.page.locator(".lab-bar", has_text="→").first.wait_for()
+    first = lab.recipe()
+    lab.page.get_by_role("button", name="Otra suerte").press("Enter")
+    lab.page.get_by_role("button", name="Desde el principio").wait_for()
+    second = lab.recipe()
+    assert len({first, second, palm_figures.YUCA}) == 3
+    lab.page.reload()
+    lab.settle("La caché")
+    assert lab.recipe() == second
+
+
+def test_what_a_recipe_keeps_is_what_is_measured(page):
+    recipes = generate_recipes(200)
+    texts = [writing.text_of(recipe) for recipe in recipes]
+    broken = [text.replace("\n1. ", "\n- 3 unicornios\n1. ", 1) for text in texts]
+    found = page.evaluate(
+        """async ([home, all]) => {
+          const { keeps } = await import(`${home}labs/palm_recipe.js`);
+          return all.map(([title, text]) => keeps(title, text));
+        }""",
+        [HOME, [(r.title, text) for r, text in zip(recipes * 2, texts + broken, strict=True)]],
+    )
+    assert all(each["kept"] for each in found)
+    assert [each["forgotten"] for each in found] == [[]] * 200 + [["unicornios"]] * 200
 
 
 def test_without_its_model_the_drawing_stays_and_says_why(open_laboratory):

@@ -24,7 +24,7 @@ def test_the_worker_lists_what_pages_need(site: Path):
         *files
     }
     models = [name for name in files if name.startswith("_static/models/")]
-    assert {"bert/model.safetensors", "translator/tokenizer.json"} <= {
+    assert {"bert/model.safetensors", "palm/config.json", "translator/tokenizer.json"} <= {
         name.removeprefix("_static/models/") for name in models
     }
     assert all((site / name).is_file() for name in files)

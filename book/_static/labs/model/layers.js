@@ -33,7 +33,7 @@ export function layerNorm(scale, shift, eps = 1e-5) {
     const mean = x.reduce((a, b) => a + b) / x.length;
     const variance = x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / x.length;
     const size = Math.sqrt(variance + eps);
-    return x.map((value, i) => ((value - mean) / size) * scale.data[i] + shift.data[i]);
+    return x.map((value, i) => ((value - mean) / size) * scale.data[i] + (shift ? shift.data[i] : 0));
   };
 }
 
@@ -61,6 +61,15 @@ export function feedForward(first, second, activation) {
   return (x) => second(first(x).map(ACTIVATIONS[activation]));
 }
 
+// (swish(x W_gate) ⊙ (x W_up)) W_down: las dos primeras matrices van apiladas.
+export function swiGLU(gateUp, down) {
+  const both = linear(gateUp), out = linear(down), middle = gateUp.shape[0] / 2;
+  return (x) => {
+    const y = both(x);
+    return out(y.subarray(0, middle).map((gate, i) => (gate / (1 + Math.exp(-gate))) * y[middle + i]));
+  };
+}
+
 // La subcapa f con su conexión residual, según dónde se normaliza.
 export function residual(placement, norm, outerNorm) {
   return {
@@ -70,25 +79,31 @@ export function residual(placement, norm, outerNorm) {
   }[placement];
 }
 
-// H = Concat(softmax(q Kᵀ / √d_k) V) W_h, de una posición que mira a las de `keys` y `values`.
+// softmax(q Kᵀ / √d_k) V de cada cabeza. Si hay menos claves que cabezas, cada una sirve a un grupo de cabezas seguidas.
+export function mix(q, keys, values, heads) {
+  const width = q.length / heads, group = q.length / keys[0].length, mixed = new Float32Array(q.length);
+  const weights = Array.from({ length: heads }, (_, head) => {
+    const from = head * width, own = Math.floor(head / group) * width;
+    const scores = new Float32Array(keys.map((k) => {
+      let sum = 0;
+      for (let j = 0; j < width; j++) sum += q[from + j] * k[own + j];
+      return sum / Math.sqrt(width);
+    }));
+    const A = softmax(scores);
+    values.forEach((v, i) => { for (let j = 0; j < width; j++) mixed[from + j] += A[i] * v[own + j]; });
+    return A;
+  });
+  return { mixed, weights };
+}
+
+// H = Concat(cabezas) W_h, de una posición que mira a las de `keys` y `values`.
 export class Attention {
   constructor(query, key, value, output, heads) {
     Object.assign(this, { query, key, value, output, heads });
   }
 
   look(x, keys, values) {
-    const q = this.query(x), width = q.length / this.heads, mixed = new Float32Array(q.length);
-    const weights = Array.from({ length: this.heads }, (_, head) => {
-      const from = head * width, to = from + width;
-      const scores = new Float32Array(keys.map((k) => {
-        let sum = 0;
-        for (let j = from; j < to; j++) sum += q[j] * k[j];
-        return sum / Math.sqrt(width);
-      }));
-      const A = softmax(scores);
-      values.forEach((v, i) => { for (let j = from; j < to; j++) mixed[j] += A[i] * v[j]; });
-      return A;
-    });
+    const { mixed, weights } = mix(this.query(x), keys, values, this.heads);
     return { H: this.output(mixed), weights };
   }
 }

@@ -5,8 +5,13 @@ const breathe = () => new Promise((done) => setTimeout(done)); // entre token y 
 const mostProbable = (logits, shares) => best(shares, 1)[0];
 
 // Escribe token a token: los de `forced` y después los que elija `choose`, hasta el fin.
-export async function* write(model, source, { forced = [], most, choose = mostProbable }) {
-  let { start_id: last, end_id: end } = model.config, state = model.start(source);
+export async function* write(model, source, options) {
+  const { start_id: last, end_id: end } = model.config;
+  yield* proceed(model, { last, end, state: model.start(source) }, options);
+}
+
+// Lo mismo, de donde se esté: el último token y el estado que lo espera.
+export async function* proceed(model, { last, end, state }, { forced = [], most, choose = mostProbable }) {
   for (let i = 0; i < most && last !== end; i++) {
     await breathe();
     const found = model.step(last, state);
