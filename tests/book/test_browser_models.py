@@ -665,7 +665,7 @@ SAVES = 'Object.defineProperty(navigator, "connection", { value: { saveData: tru
 @pytest.mark.parametrize(("before", "size"), [(SAVES, "1.2 MB"), ("", "8.0 MB")])
 def test_who_saves_data_or_would_get_much_decides(open_laboratory, before, size):
     lab = open_laboratory("bert_guesses", "bert", size, before)
-    button = lab.page.get_by_role("button", name=f"Pruébalo con tu oración ({size})")
+    button = lab.page.get_by_role("button", name=f"Pruébalo aquí ({size})")
     button.wait_for()
     assert not lab.page.locator(".lab-live").count()
     button.press("Enter")

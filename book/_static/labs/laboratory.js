@@ -117,7 +117,7 @@ const laboratory = {
     };
     place.append(told);
     if (!navigator.connection?.saveData && parseFloat(size) < laboratory.heavy) return load();
-    const button = laboratory.make("button", { type: "button" }, `Pruébalo con tu oración (${size})`);
+    const button = laboratory.make("button", { type: "button" }, `Pruébalo aquí (${size})`);
     button.addEventListener("click", load);
     told.append(button);
   },
