@@ -27,7 +27,8 @@ SOME_NOT_GRADED = 3
 
 EPILOG = (
     "Termina con 0 si todo tiene nota; con 3 si se publicó y hay quien no la tiene, y se dice "
-    "por qué; con 1 si algo falló; con 2 si se pidió mal o falta la caja."
+    "por qué; con 1 si algo falló; con 2 si se pidió mal o falta la caja. Lo que cambias a mano va "
+    "en CARPETA/overrides.csv; plazos y descuentos, en course.toml."
 )
 
 

@@ -26,7 +26,8 @@ BOOK = typer.Option(
 EXAM = typer.Option(
     "--exam",
     help="Para un examen: sin la solución, los casos ni los errores de esos temas; donde se "
-    "comprobaba una respuesta dice que se califica al entregar.",
+    "comprobaba una respuesta dice que se califica al entregar. No admite --book: el sitio lleva "
+    "la biblioteca entera, con los casos.",
 )
 
 
@@ -38,7 +39,7 @@ def release(
     exam: Annotated[bool, EXAM] = False,
     config: Config = None,
 ) -> None:
-    """Reúne cuadernos, biblioteca y versiones en una carpeta, sin soluciones.
+    """Reúne en una carpeta los cuadernos de ejercicios, la biblioteca y las versiones.
 
     Quien la recibe ejecuta «python start.py», que prepara el entorno y abre JupyterLab.
     """

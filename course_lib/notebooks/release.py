@@ -2,7 +2,8 @@
 
 La carpeta se basta: los cuadernos, la biblioteca, las versiones y `start.py`, que lo prepara todo.
 La del sitio es `curso.zip`; la de un aula sin red lleva además lo que se instala, en `wheelhouse/`,
-y, si se pide, el libro, en `libro/`. Ninguna lleva soluciones.
+y, si se pide, el libro, en `libro/`. Ninguna lleva los cuadernos de soluciones;
+la biblioteca las lleva igual, para poder comprobar, menos las de los temas de un examen.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ _CHAPTER = re.compile(r"\[([^\]]+)\]\(\.\./book/(\w+)\.md(#[\w-]+)?\)")
 
 _GRADED_LATER = "*Se califica al entregar.*"
 _EXAM = "**Esto es un examen.** Aquí no se comprueba nada: cada respuesta se califica al entregar."
+_EXAM_WITH_BOOK = (
+    "--exam no admite --book: el sitio lleva la biblioteca entera, con las soluciones y los casos "
+    "del examen. Quita una de las dos opciones."
+)
 _README = """\
 # {2}
 
@@ -200,8 +205,10 @@ def _write_readme(folder: Path, name: str) -> None:
     (folder / "LEEME.md").write_text(_README.format(how, book, name), encoding="utf-8")
 
 
-def _require_book(book: Path, course: CourseSettings) -> None:
-    """Exige un sitio construido, sin soluciones y con el curso como está ahora."""
+def _require_book(book: Path, course: CourseSettings, *, exam: bool) -> None:
+    """Exige un sitio sin soluciones, del curso como está ahora, y que no vaya en un examen."""
+    if exam:
+        raise ReleaseError(_EXAM_WITH_BOOK)
     how = "hazlo con `make site SOLUTIONS=0`"
     if not (book / "book").is_dir():
         raise ReleaseError(f"{book} no es el libro construido; {how}.")
@@ -233,18 +240,18 @@ def release(
         out: la carpeta; si existe, está vacía.
         offline: lleva también todo lo que se instala, para equipos como este.
         book: el sitio construido, sin soluciones, que va en `libro/`.
-        exam: sin nada que compruebe esos temas: se califican al entregar.
+        exam: sin nada que compruebe esos temas: se califican al entregar; no admite `book`.
         course: el curso, con el que se hizo el sitio.
 
     Errores:
-        ReleaseError: ya hay algo en `out`, el sitio lleva soluciones o es de otro curso, o no se
-            pudo descargar.
+        ReleaseError: ya hay algo en `out`, el sitio lleva soluciones, es de otro curso o iría en un
+            examen, o no se pudo descargar.
     """
     out = out.resolve()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ReleaseError(f"{out} ya tiene algo: elige otra carpeta, o vacíala.")
     if book is not None:
-        _require_book(book, course)
+        _require_book(book, course, exam=exam)
     site = configured_address(root)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:

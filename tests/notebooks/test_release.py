@@ -117,6 +117,13 @@ def test_an_exam_checks_nothing_and_its_blank_notebook_is_known(tmp_path):
     assert course_notebook(blank, topic_sheet("attention")) == "exercises"
 
 
+def test_an_exam_goes_without_the_book(tmp_path):
+    """El sitio lleva la biblioteca entera y los cuadernos: con él se repartirían las respuestas."""
+    with pytest.raises(release.ReleaseError, match="--exam no admite --book"):
+        release.release(["attention"], ROOT, tmp_path / "examen", exam=True, book=tmp_path)
+    assert not (tmp_path / "examen").exists()
+
+
 def test_the_book_goes_with_it_and_never_the_solutions(tmp_path, monkeypatch):
     def no_wheel(root, folder, **_):
         (folder / release.WHEEL).write_bytes(b"")

@@ -115,10 +115,10 @@ def _why_not_zip(path: Path) -> str:
     except OSError:
         return f"«{path}» no se puede leer: revisa sus permisos."
     if cut:
-        return f"El ZIP «{path}» está dañado o incompleto: vuelve a descargarlo de Moodle."
+        return f"El ZIP «{path}» está dañado o incompleto: vuelve a descargarlo de tu plataforma."
     return (
-        f"«{path}» no es un ZIP: da una carpeta con cuadernos, o el ZIP que Moodle descarga con "
-        f"«descargar todas las entregas»."
+        f"«{path}» no es un ZIP: da una carpeta con cuadernos, o el ZIP con todas las entregas "
+        f"que se descarga de tu plataforma."
     )
 
 

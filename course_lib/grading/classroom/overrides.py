@@ -90,7 +90,10 @@ def _override(line: int, cells: list[str]) -> Override:
         raise read.wrong("falta a quién, qué o por qué; el motivo lo lee el estudiante.")
     if not re.fullmatch(r"[0-9]{1,4}([.,][0-9]{1,2})?", points):
         raise read.wrong(f"se esperaba un número de puntos, y llegó «{points[:20]}».")
-    return replace(read, points=Decimal(points.replace(",", ".")))
+    value = Decimal(points.replace(",", "."))
+    if read.what == LATE and value != int(value):
+        raise read.wrong(f"los días de retraso son enteros, y llegó «{points}».")
+    return replace(read, points=value)
 
 
 def by_owner(overrides: Iterable[Override], entries: Iterable[Entry]) -> ByHand:

@@ -327,10 +327,18 @@ class Lateness:
     Argumentos:
         policy: lo que descuenta el curso; None si nada.
         by_hand: los días que se le cuentan, si se ponen a mano.
+
+    Errores:
+        OverridesError: se ponen a mano, y el curso no descuenta por llegar tarde.
     """
 
     policy: LatePolicy | None = None
     by_hand: Override | None = None
+
+    def __post_init__(self) -> None:
+        if self.policy is None and self.by_hand is not None:
+            told = "no cambia nada si course.toml no tiene [late]: ponla, o quita el renglón."
+            raise self.by_hand.wrong(told)
 
     def days(self, one: Graded) -> int:
         """Los días que se le cuentan a un cuaderno."""

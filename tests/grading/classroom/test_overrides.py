@@ -149,12 +149,19 @@ def test_who_has_nothing_graded_can_have_a_total(tmp_path):
         (("Ana", f"{TOPIC}.soft_argmax", "1.5", "x"), "los de un ejercicio son enteros"),
         (("Ana", "attention.nada", "1", "x"), "no tiene calificado ese ejercicio"),
         (("Ana", "total", "-1", "x"), "se esperaba un número de puntos, y llegó «-1»"),
+        (("Ana", "retraso", "1.5", "x"), "los días de retraso son enteros, y llegó «1.5»"),
         (("Ana", "total", "1", ""), "falta a quién, qué o por qué"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_line(tmp_path, row, told):
     with pytest.raises(OverridesError, match=rf"renglón 2 .*{told}"):
         class_with(WORKS, overrides(tmp_path, row))
+
+
+def test_days_late_in_a_course_without_deadlines_are_refused(tmp_path):
+    by_hand = by_owner(overrides(tmp_path, ("Ana", "retraso", "0", "x")), [WORKS[0].entry])
+    with pytest.raises(OverridesError, match=r"renglón 2 .*course\.toml no tiene \[late\]"):
+        ClassResults(WORKS[:1], [TOPIC], AS_IT_COMES, by_hand)
 
 
 def test_two_lines_for_the_same_or_two_people_are_refused(tmp_path):
