@@ -279,19 +279,19 @@ HERBS = {
 
 def palm_recipe() -> Figure:
     listed, steps = YUCA.split("\n")[:9], YUCA.split("\n")[9:]
+    rows = [(row, "perejil" in line) for line in steps for row in wrap(line, 56)]
     fig = Figure(
         "palm_recipe",
         title="Una receta que el modelo guardado escribe a partir de su título",
         desc="De «Crema de yuca» el modelo escribe una lista de nueve ingredientes y nueve pasos. "
         "El token del que más duda es la hierba del manojo: perejil, con 19.8 %, por delante de "
         "cilantro, eneldo, cebollín y menta. El paso 8 usa el perejil.",
-        height=456,
+        height=244 + 20 * len(rows),
     )
     fig.text(8, 18, "Crema de yuca", anchor="start", bold=True)
     for i, line in enumerate(listed):
         bold = "perejil" in line
         fig.text(8, 44 + 20 * i, line, anchor="start", size=fig.small, bold=bold)
-    rows = [(row, "perejil" in line) for line in steps for row in wrap(line, 68)]
     for i, (row, bold) in enumerate(rows):
         x = 8 if row[0].isdigit() else 24
         fig.text(x, 244 + 20 * i, row, anchor="start", size=fig.small, bold=bold)
