@@ -4,9 +4,14 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from torch import nn
+
+from benchmarks._report import describe_machine
 from course_lib.files import write_atomically
+from course_lib.training.history import History
 
 RECORD, CARD = "training.json", "README.md"
+CURVE_POINTS = 60
 
 
 class Texts(NamedTuple):
@@ -25,6 +30,22 @@ class Texts(NamedTuple):
     data: str
     measured: str
     limits: str
+
+
+def how_it_was_trained(
+    name: str, device: str, history: History, model: nn.Module, **plan: Any
+) -> dict[str, Any]:
+    """De un registro, lo que no depende de los datos: orden, máquina, plan y pérdida."""
+    steps, loss = len(history.loss), history.smoothed()
+    every = -(-steps // CURVE_POINTS)
+    parameters = sum(p.numel() for p in model.parameters())
+    return {
+        "command": f"python -m book._models {name} --device {device}",
+        "machine": describe_machine(device),
+        "minutes": round(history.seconds / 60, 1),
+        "settings": {"steps": steps, **plan, "parameters": parameters},
+        "loss": [(step, round(loss[step - 1], 4)) for step in range(steps, 0, -every)][::-1],
+    }
 
 
 def write_card(record: dict[str, Any], texts: Texts, folder: Path) -> None:

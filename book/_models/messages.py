@@ -22,11 +22,10 @@ import torch
 from sacrebleu.metrics import BLEU, CHRF
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmarks._report import describe_machine
-from book._models.card import Texts
+from book._models.card import Texts, how_it_was_trained
+from book._models.translating import read_translator
 from course_lib.data.messages import Message, family_of, installed_messages, split_messages
 from course_lib.models.transformer import Transformer, TransformerConfig
-from course_lib.pretrained import load_transformer
 from course_lib.tokenization import ByteBPE
 from course_lib.tokenization.byte_bpe import SPECIAL_TOKENS
 from course_lib.training.batches import TokenBatches
@@ -39,12 +38,9 @@ from course_lib.translation import Translator
 SEED, VOCABULARY = 0, 5000
 STEPS, BATCH_TOKENS, PEAK, WARMUP = 4500, 24_576, 3e-3, 1000
 DROPOUT, SMOOTHING = 0.1, 0.1
-MEASURED, VALIDATED, MOST_OF_ONE = (
-    2000,
-    250,
-    60,
-)  # mensajes con que se mide, y de una misma familia, como mucho
-MEASURE_EVERY, CURVE_POINTS, RESAMPLES = 2000, 60, 500
+# Mensajes con que se mide y con que se sigue el entrenamiento; de una misma familia, como mucho.
+MEASURED, VALIDATED, MOST_OF_ONE = 2000, 250, 60
+MEASURE_EVERY, RESAMPLES = 2000, 500
 DIRECTIONS = {"<en>": ("spanish", "english"), "<es>": ("english", "spanish")}
 NAMES = {"<en>": "al inglés", "<es>": "al español"}
 TEXTS = Texts(
@@ -88,7 +84,7 @@ class MessageLines:
 
     @cached_property
     def groups(self) -> list[list[Message]]:
-        """Entrenar, validar y medir; de los dos últimos, pocos de cada catálogo."""
+        """Entrenar, validar y medir; de los dos últimos, pocos de cada familia."""
         train, *apart = split_messages(self.messages, seed=SEED)
         return [train, *map(_few_of_each, apart)]
 
@@ -319,31 +315,15 @@ def results(translator: Translator, data: MessageLines) -> dict[str, float]:
     return found
 
 
-def read_translator(folder: Path) -> Translator:
-    """El traductor guardado."""
-    return Translator(ByteBPE.load(folder / "tokenizer.json"), load_transformer(folder))
-
-
 def training_record(
     folder: Path, data: MessageLines, history: History, device: str
 ) -> dict[str, Any]:
     """Lo que se cuenta de cómo se entrenó, y lo que da el modelo guardado."""
     translator = read_translator(folder)
     train_messages, _, test = data.groups
-    steps, loss = len(history.loss), history.smoothed()
-    every = -(-steps // CURVE_POINTS)
+    plan = {"batch_tokens": BATCH_TOKENS, "peak": PEAK, "warmup": WARMUP, "seed": SEED}
     return {
-        "command": f"python -m book._models messages --device {device}",
-        "machine": describe_machine(device),
-        "minutes": round(history.seconds / 60, 1),
-        "settings": {
-            "steps": steps,
-            "batch_tokens": BATCH_TOKENS,
-            "peak": PEAK,
-            "warmup": WARMUP,
-            "seed": SEED,
-            "parameters": sum(p.numel() for p in translator.model.parameters()),
-        },
+        **how_it_was_trained("messages", device, history, translator.model, **plan),
         "data": {
             "messages": len(train_messages),
             "catalogues": len({m.catalogue for m in train_messages}),
@@ -352,6 +332,5 @@ def training_record(
             "measured_families": len({family_of(m.catalogue) for m in test}),
             "most": MOST_OF_ONE,
         },
-        "loss": [(step, round(loss[step - 1], 4)) for step in range(steps, 0, -every)][::-1],
         "results": results(translator, data),
     }

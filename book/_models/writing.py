@@ -15,8 +15,7 @@ from typing import Any
 
 import torch
 
-from benchmarks._report import describe_machine
-from book._models.card import Texts
+from book._models.card import Texts, how_it_was_trained
 from course_lib.data.recipes import Recipe, generate_recipes, ingredients, split_recipes
 from course_lib.decoding.greedy import greedy
 from course_lib.decoding.prompts import left_pad
@@ -33,7 +32,7 @@ from course_lib.training.schedules import warmup_cosine
 
 SEED, VOCABULARY, RECIPES, MEASURED = 0, 1500, 40_000, 300
 STEPS, BATCH_TOKENS, PEAK, WARMUP = 5200, 16_384, 4e-3, 400
-LONGEST, CURVE_POINTS = 500, 60
+LONGEST = 500
 QUANTITY = re.compile(r"(\d+|Medi[oa]) \w+|.+ al gusto$")
 STEP = re.compile(r"\d+\. ")
 # Lo que los pasos nombran sin anunciarlo: lo que se hace en ellos («la masa»), o no es comida.
@@ -198,21 +197,9 @@ def training_record(
 ) -> dict[str, Any]:
     """Lo que se cuenta de cómo se entrenó, y lo que escribe el modelo guardado."""
     model, tokenizer = load_palm(folder), ByteBPE.load(folder / "tokenizer.json")
-    steps, loss = len(history.loss), history.smoothed()
-    every = -(-steps // CURVE_POINTS)
+    plan = {"batch_tokens": BATCH_TOKENS, "peak": PEAK, "warmup": WARMUP, "seed": SEED}
     return {
-        "command": f"python -m book._models palm --device {device}",
-        "machine": describe_machine(device),
-        "minutes": round(history.seconds / 60, 1),
-        "settings": {
-            "steps": steps,
-            "batch_tokens": BATCH_TOKENS,
-            "peak": PEAK,
-            "warmup": WARMUP,
-            "seed": SEED,
-            "parameters": model.num_parameters(),
-        },
+        **how_it_was_trained("palm", device, history, model, **plan),
         "data": {"recipes": len(data.train), "measured": len(data.measured)},
-        "loss": [(step, round(loss[step - 1], 4)) for step in range(steps, 0, -every)][::-1],
         "results": results(model, tokenizer, data),
     }
