@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import _thread
 import ast
+import ctypes
 import linecache
 import os
 import re
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -30,6 +32,9 @@ def shell() -> Any:
 
 
 # Lo que tarda
+
+
+_RING_AGAIN = 2.0  # segundos; lo que se deja al deshacer no tarda tanto
 
 
 class TooLongError(Exception):
@@ -53,29 +58,48 @@ def limited(seconds: float, run: Callable[[], _Result]) -> _Result:
         finally:
             alarm.stop()
     except KeyboardInterrupt as interrupted:
+        alarm.stop()  # por si llegó mientras se paraba
         if not alarm.rang:  # lo interrumpió quien escribe
             raise
         raise TooLongError().with_traceback(interrupted.__traceback__) from None
 
 
 class _Alarm:
+    """Interrumpe al acabarse el tiempo, y otra vez cada poco hasta que la paren.
+
+    Una interrupción se puede perder: la que llega dentro de un `__del__` o de un aviso del
+    recolector de basura, Python la descarta.
+    """
+
     def __init__(self, seconds: float) -> None:
         self.rang = False
-        self._lock, self._stopped = threading.Lock(), False
-        self._timer = threading.Timer(seconds, self._ring)
-        self._timer.daemon = True
-        self._timer.start()
+        self._lock, self._stopped = threading.Lock(), threading.Event()
+        threading.Thread(target=self._wait, args=(seconds,), daemon=True).start()
 
-    def _ring(self) -> None:
-        with self._lock:
-            if not self._stopped:
-                self.rang = True
-                _thread.interrupt_main()
+    def _wait(self, seconds: float) -> None:
+        while not self._stopped.wait(seconds):
+            with self._lock:
+                if not self._stopped.is_set():
+                    self.rang = True
+                    _interrupt_main()
+            seconds = _RING_AGAIN
 
     def stop(self) -> None:
-        self._timer.cancel()
-        with self._lock:
-            self._stopped = True
+        self._stopped.set()
+        with self._lock:  # si ya estaba interrumpiendo, que lo haga aquí dentro
+            pass
+
+
+def _interrupt_main() -> None:
+    """Interrumpe el hilo principal, también si duerme o si a este programa no le llega Ctrl-C."""
+    main = threading.main_thread().ident
+    if not callable(signal.getsignal(signal.SIGINT)):  # en segundo plano, se desatiende
+        interrupt = ctypes.py_object(KeyboardInterrupt)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(main), interrupt)
+    elif hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main, signal.SIGINT)
+    else:  # Windows
+        _thread.interrupt_main()
 
 
 # La celda que no llegó a ejecutarse

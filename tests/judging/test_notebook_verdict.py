@@ -1,6 +1,9 @@
 """Lo que ve quien comprueba en su cuaderno: el caso que falla, qué cumple, qué hacer."""
 
 import builtins
+import contextlib
+import os
+import signal
 import sys
 import time
 
@@ -220,6 +223,62 @@ def test_an_endless_loop_ends_with_a_verdict_that_names_the_line():
     assert verdict.status == "error" and "no terminó en 0.5 segundos" in verdict.message
     assert "beta += 1" in verdict.message or "while True" in verdict.message
     assert check(SOFT, softmax).status == "correct", "la alarma no queda puesta"
+
+
+def test_an_interruption_that_gets_lost_is_not_the_last(monkeypatch):
+    """Python descarta la que llega dentro de un `__del__` o de un aviso del recolector."""
+    monkeypatch.setattr(session, "_RING_AGAIN", 0.1)
+
+    def soft_argmax(scores, beta):
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                beta += 1
+        while True:
+            beta -= 1
+
+    verdict = check(SOFT, soft_argmax, seconds=0.3)
+    assert "no terminó en 0.3 segundos" in verdict.message
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
+def test_a_program_without_interruptions_has_the_limit_too(handler):
+    """Así empieza lo que una terminal manda al fondo con «&»."""
+
+    def soft_argmax(scores, beta):
+        while True:
+            beta += 1
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        verdict = check(SOFT, soft_argmax, seconds=0.3)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "no terminó en 0.3 segundos" in verdict.message
+
+
+@pytest.mark.skipif(os.name == "nt", reason="en Windows se espera a que despierte")
+def test_who_sleeps_is_woken():
+    start = time.perf_counter()
+    verdict = check(SOFT, lambda scores, beta: time.sleep(60), seconds=0.3)
+    assert "no terminó en 0.3 segundos" in verdict.message
+    assert time.perf_counter() - start < 10
+
+
+def test_an_alarm_interrupted_while_stopping_does_not_ring_later(monkeypatch):
+    monkeypatch.setattr(session, "_RING_AGAIN", 0.1)
+    stop, times = session._Alarm.stop, []
+
+    def late(alarm):
+        times.append(alarm)
+        if len(times) == 1:
+            while True:  # la respuesta acabó; la interrupción llega aquí
+                pass
+        stop(alarm)
+
+    monkeypatch.setattr(session._Alarm, "stop", late)
+    with pytest.raises(session.TooLongError):
+        session.limited(0.1, lambda: 1)
+    time.sleep(0.3)
 
 
 def test_an_interruption_by_hand_is_the_writers():

@@ -87,6 +87,7 @@ _QUICK = 1.0
 """Los segundos que tarda, a lo más, una respuesta a la que se le buscan dos errores."""
 _START_SECONDS = 60.0
 _KILLED_SECONDS = 1.0
+_CLOSE_SECONDS = 10.0
 _MEMORY = 512 << 20
 """Los bytes con que se comprueba aquí lo que contesta una entrega, además de los ya ocupados."""
 
@@ -223,7 +224,11 @@ class Grader:
         """Termina la plantilla y borra lo que se escribió."""
         self._orders.close()
         self._template.terminate()  # con su guardián termina ella
-        self._template.wait()
+        try:
+            self._template.wait(_CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:  # con él muere bubblewrap, y con bubblewrap, ella
+            self._template.kill()
+            self._template.wait()
         if self._owner is not None:
             os.close(self._owner)
         self._folder.cleanup()

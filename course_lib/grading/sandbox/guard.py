@@ -15,16 +15,19 @@ import sys
 import time
 from pathlib import Path
 
-_LOOK_EVERY = 0.25
+_LOOK_EVERY = 0.05
 
 
 def main(grader: int, folder: str, command: list[str]) -> None:
-    """Ejecuta la orden hasta que acabe o falte el calificador; entonces borra su carpeta."""
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit())
+    """Ejecuta la orden hasta que acabe, se lo digan o falte el calificador; entonces lo recoge."""
+    told: list[int] = []
+    # La señal solo se apunta: una excepción en cualquier línea puede dejar tomado el cerrojo con
+    # que `Popen` espera, y nadie lo soltaría.
+    signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
     process = subprocess.Popen(command, close_fds=False)
     try:
         os.closerange(3, 256)  # si la plantilla muere, que el calificador lo note
-        while process.poll() is None and os.getppid() == grader:
+        while process.poll() is None and not told and os.getppid() == grader:
             time.sleep(_LOOK_EVERY)
     finally:
         _end(process)

@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -581,6 +582,48 @@ def test_a_grader_killed_while_its_template_starts_leaves_nothing(sandbox_here):
     process.stdout.close()
     until(lambda: not is_alive(template), "queda la plantilla de un calificador muerto")
     until(lambda: not folder.exists(), "queda la carpeta de un calificador muerto")
+
+
+TOLD_WHILE_LOOKING = """
+import os, signal, subprocess, sys, threading
+from course_lib.grading.sandbox import guard
+
+class Lock:
+    taken, told = threading.Lock(), False
+    def acquire(self, *how):
+        got = self.taken.acquire(*how)
+        if not self.told:
+            self.told = True
+            os.kill(os.getpid(), signal.SIGTERM)
+        return got
+    def release(self): self.taken.release()
+    def __enter__(self): return self.acquire()
+    def __exit__(self, *error): self.release()
+
+start = subprocess.Popen.__init__
+def with_lock(self, *arguments, **options):
+    start(self, *arguments, **options)
+    self._waitpid_lock = Lock()
+subprocess.Popen.__init__ = with_lock
+guard.main(os.getppid(), sys.argv[1], ["sleep", "1000"])
+"""
+
+
+def test_a_guard_told_to_end_while_it_looks_ends(tmp_path):
+    """Si la señal llega mientras mira, no se queda esperando un cerrojo que ya tiene."""
+    command = [sys.executable, "-c", TOLD_WHILE_LOOKING, str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=60)
+
+
+def test_a_guard_that_does_not_end_is_killed(sandbox_here, monkeypatch):
+    monkeypatch.setattr(grader_module, "_CLOSE_SECONDS", 0.5)
+    grader = Grader()
+    template, folder = grader._template.pid, Path(grader._folder.name)
+    os.kill(template, signal.SIGSTOP)
+    started = {*descendants(template), template}
+    grader.close()
+    assert not folder.exists()
+    until(lambda: not any(map(is_alive, started)), "queda algo de un calificador cerrado")
 
 
 def grader_apart(sandboxed):
