@@ -14,9 +14,16 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch.testing import assert_close
 
+from course_lib.models.text_classifier import TextClassifier, TextClassifierConfig
 from course_lib.models.transformer import Transformer, TransformerConfig
 from course_lib.models.transformer_xl import TransformerXL
-from course_lib.pretrained import load_transformer, load_transformer_xl, save_transformer
+from course_lib.pretrained import (
+    load_model,
+    load_transformer,
+    load_transformer_xl,
+    save_model,
+    save_transformer,
+)
 from course_lib.pretrained.folders import PretrainedFolder
 from course_lib.pretrained.transformer_xl import BLOCK_NAMES
 
@@ -303,6 +310,18 @@ def test_a_transformer_is_stored_in_half_precision_and_computes_in_float32(store
     assert {weight.dtype for weight in read.parameters()} == {torch.float32}
     source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[1, 7]])
     assert_close(read(source, target), model(source, target), rtol=0, atol=1e-2)
+
+
+def test_any_model_with_its_configuration_is_stored(tmp_path):
+    config = TextClassifierConfig(20, d_model=8, num_heads=2, d_ff=8, dropout=0.0)
+    model = TextClassifier(config).eval()
+    save_model(model, tmp_path)
+    read = load_model(tmp_path, TextClassifier, TextClassifierConfig)
+    assert read.config == config and not read.training
+    token_ids = torch.tensor([[5, 6, 2]])
+    assert_close(read(token_ids), model(token_ids), rtol=0, atol=1e-2)
+    with pytest.raises(ValueError, match=r"los nombres de `TransformerConfig` .*un Transformer"):
+        load_transformer(tmp_path)
 
 
 def test_a_folder_that_is_not_a_transformer_is_refused(stored):

@@ -121,4 +121,32 @@ def act_active() -> Figure:
     return fig
 
 
-FIGURES = (universal_block, act_accumulation, act_active)
+# Diez casillas con un camino largo; en cada una, lo que contesta el modelo guardado y sus pasos.
+BOXES = ("→ 3", "5", "→ 0", "→ 7", "→ 1", "2", "→ 4", "→ 9", "→ 2", "8")
+ANSWERS = (8, 5, 8, 8, 5, 2, 5, 8, 8, 8)
+STEPS = (4, 2, 6, 3, 2, 1, 3, 2, 6, 1)
+
+
+def act_treasure() -> Figure:
+    fig = Figure(
+        "act_treasure",
+        title="Cuántos pasos da el modelo guardado en cada casilla",
+        desc="Diez casillas con una cifra o con otra casilla a la que mandan. Las que tienen la "
+        "cifra dan uno o dos pasos; la 7, que manda a una de ellas, dos; la 3, un paso más, y la "
+        "8, que está a cinco saltos de su cifra, seis.",
+        height=318,
+    )
+    for i, (said, answer, steps) in enumerate(zip(BOXES, ANSWERS, STEPS, strict=True)):
+        x, y = 10 + 94 * (i % 5), 4 + 158 * (i // 5)
+        fig.text(x + 40, y + 12, f"casilla {i}", size=fig.small)
+        fig.op(x, y + 26, 80, 32, said, role="input", radius=6)
+        fig.arrow((x + 40, y + 60), (x + 40, y + 76))
+        fig.text(x + 40, y + 90, f"«{answer}»", bold=True)
+        fig.hbar(x, y + 106, 80 * steps / 6, 14, "weight")
+        fig.op(x, y + 106, 80, 14, "", radius=2)
+        counted = "1 paso" if steps == 1 else f"{steps} pasos"
+        fig.text(x + 40, y + 134, counted, size=fig.small)
+    return fig
+
+
+FIGURES = (universal_block, act_accumulation, act_active, act_treasure)

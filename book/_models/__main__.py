@@ -10,6 +10,8 @@
   `--data`. Pensado para una GPU: `--device cuda`. Deja un punto de control en `_build`, y sigue
   desde él.
 - `palm`: el que escribe recetas de un título, en float16, y su tokenizador. También para una GPU.
+- `universal_transformer`: el que busca el tesoro y decide cuándo parar, para su laboratorio. Dos
+  minutos de un núcleo.
 
 En la misma máquina y con las mismas versiones sale siempre el mismo.
 """
@@ -20,11 +22,12 @@ from copy import deepcopy
 from functools import partial
 from pathlib import Path
 
-from book._models import messages, translating, writing
+from benchmarks.experiments import universal_transformer
+from book._models import messages, searching, translating, writing
 from book._models.card import write_card
 from book._models.pretraining import pretrain
 from course_lib.data.messages import INSTALLED
-from course_lib.pretrained import save_bert, save_palm, save_transformer
+from course_lib.pretrained import save_bert, save_model, save_palm, save_transformer
 
 HERE = Path(__file__).parent
 CHECKPOINT = HERE.parents[1] / "_build" / "messages.pt"
@@ -33,7 +36,7 @@ STEPS, BRIEF, REPORT_EVERY = 6500, 1500, 250
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Entrena un modelo del libro.")
-    parser.add_argument("model", choices=["bert", "translator", "messages", "palm"], help="cuál")
+    parser.add_argument("model", choices=[*MAKERS, "messages", "palm"], help="cuál")
     parser.add_argument("--out", type=Path, default=HERE, help="carpeta de destino")
     parser.add_argument(
         "--data", type=Path, nargs="+", default=[INSTALLED], help="carpetas con catálogos"
@@ -45,7 +48,7 @@ def main() -> int:
     elif options.model == "palm":
         make_palm(options.out, options.device)
     else:
-        {"bert": make_bert, "translator": make_translator}[options.model](options.out)
+        MAKERS[options.model](options.out)
     return 0
 
 
@@ -91,6 +94,20 @@ def make_palm(out: Path, device: str) -> None:
     data.tokenizer.save(folder / "tokenizer.json")
     write_card(writing.training_record(folder, data, history, device), writing.TEXTS, folder)
 
+
+def make_searcher(out: Path) -> None:
+    """Entrena el Universal Transformer que busca y lo guarda; su ficha mide lo guardado."""
+    data, folder = universal_transformer.splits(searching.SEED), out / "universal_transformer"
+    model, history = searching.train_stored(data)
+    save_model(model, folder)
+    write_card(searching.training_record(folder, data, history), searching.TEXTS, folder)
+
+
+MAKERS = {
+    "bert": make_bert,
+    "translator": make_translator,
+    "universal_transformer": make_searcher,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -23,6 +23,7 @@ class Texts(NamedTuple):
         data: con qué se entrenó y qué se apartó, con los nombres de `record["data"]`.
         measured: cómo se midió, con esos mismos nombres.
         limits: para qué no sirve.
+        digits: con cuántos decimales se dan los resultados.
     """
 
     title: str
@@ -30,17 +31,23 @@ class Texts(NamedTuple):
     data: str
     measured: str
     limits: str
+    digits: int = 1
 
 
 def how_it_was_trained(
     name: str, device: str, history: History, model: nn.Module, **plan: Any
 ) -> dict[str, Any]:
-    """De un registro, lo que no depende de los datos: orden, máquina, plan y pérdida."""
+    """De un registro, lo que no depende de los datos: orden, máquina, plan y pérdida.
+
+    `plan` dice `peak`, `warmup`, `seed` y cuánto mide un lote: `batch_tokens` o, si no se cuenta en
+    tokens, `batch`, con palabras.
+    """
     steps, loss = len(history.loss), history.smoothed()
     every = -(-steps // CURVE_POINTS)
     parameters = sum(p.numel() for p in model.parameters())
     return {
-        "command": f"python -m book._models {name} --device {device}",
+        "command": f"python -m book._models {name}"
+        + (f" --device {device}" if device != "cpu" else ""),
         "machine": describe_machine(device),
         "minutes": round(history.seconds / 60, 1),
         "settings": {"steps": steps, **plan, "parameters": parameters},
@@ -58,7 +65,9 @@ def write_card(record: dict[str, Any], texts: Texts, folder: Path) -> None:
 def as_markdown(record: dict[str, Any], texts: Texts) -> str:
     """La ficha: datos, orden, pasos, resultados y límites."""
     settings, data, machine = record["settings"], record["data"], record["machine"]
-    results = "\n".join(f"| {name} | {value:.1f} |" for name, value in record["results"].items())
+    rows = record["results"].items()
+    results = "\n".join(f"| {name} | {value:.{texts.digits}f} |" for name, value in rows)
+    batch = settings.get("batch") or f"{settings['batch_tokens']} tokens"
     where = ", ".join(f"{name} {value}" for name, value in machine.items() if name != "fecha")
     return f"""\
 # {texts.title}
@@ -75,7 +84,7 @@ def as_markdown(record: dict[str, Any], texts: Texts) -> str:
 
 ## Entrenamiento
 
-{settings["steps"]} pasos de {settings["batch_tokens"]} tokens; tasa máxima {settings["peak"]}, tras
+{settings["steps"]} pasos de {batch}; tasa máxima {settings["peak"]}, tras
 {settings["warmup"]} pasos de subida, y semilla {settings["seed"]}. Duró {record["minutes"]}
 minutos ({machine["fecha"]}; {where}).
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from course_lib.files import write_atomically
 
 SPECIAL_TOKENS = ("<pad>", "<unk>")
 
@@ -69,6 +73,30 @@ class WordVocabulary:
         # A igual frecuencia, orden alfabético: el vocabulario no depende del orden de los textos.
         ranked = sorted(counts, key=lambda word: (-counts[word], word))
         return cls(ranked[:max_words])
+
+    @classmethod
+    def load(cls, path: str | Path) -> WordVocabulary:
+        """Lee un vocabulario guardado con `save`.
+
+        Errores:
+            ValueError: si el archivo no es un vocabulario.
+        """
+        try:
+            words = json.loads(Path(path).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{path}: no es el JSON que escribe `save` ({error}).") from error
+        strings = isinstance(words, list) and all(isinstance(word, str) for word in words)
+        if not strings or tuple(words[:2]) != SPECIAL_TOKENS:
+            raise ValueError(
+                f"{path}: se esperaba una lista de palabras que empiece por "
+                f"{', '.join(SPECIAL_TOKENS)}. ¿Se guardó con `save`?"
+            )
+        return cls(words[2:])
+
+    def save(self, path: str | Path) -> None:
+        """Guarda las palabras, en su orden, en una lista JSON."""
+        text = json.dumps(self.words, ensure_ascii=False, indent=0) + "\n"
+        write_atomically(Path(path), text.encode("utf-8"))
 
     @property
     def vocab_size(self) -> int:

@@ -1,6 +1,7 @@
 """Los modelos guardados dan en el navegador lo mismo que en la biblioteca, y sus laboratorios."""
 
 import random
+import re
 from itertools import product
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from book._figures import bert as bert_figures
 from book._figures import decoding as decoding_figures
 from book._figures import palm as palm_figures
 from book._figures import translator as translator_figures
-from book._models import translating, writing
+from book._figures import universal_transformer as universal_figures
+from book._models import searching, translating, writing
+from course_lib.data.algorithmic import FIRST_BOX, follow, treasure_hunt
 from course_lib.data.recipes import generate_recipes, split_recipes, translation_pairs
 from course_lib.decoding import beam, greedy, sampling_distribution
 from course_lib.models.palm import PaLM, PaLMConfig
@@ -22,6 +25,7 @@ from course_lib.pretrained import (
     load_bert,
     load_palm,
     load_transformer,
+    save_model,
     save_palm,
     save_transformer,
 )
@@ -33,7 +37,10 @@ pytestmark = pytest.mark.browser
 MODELS, STATIC = ROOT / "book" / "_models", ROOT / "book" / "_static"
 HOME, PARITY = "http://curso.prueba/", {"atol": 1e-4, "rtol": 0}
 FOLDERS = {"labs": STATIC / "labs", "models": MODELS}
-MODULES = ("folder", "transformer", "bert", "palm", "byte_bpe", "word_piece", "writing")
+MODULES = (
+    *("folder", "transformer", "bert", "palm", "byte_bpe", "word_piece", "writing"),
+    "universal",
+)
 ODD = (
     *("", " ", "  dos  espacios ", "\n\t¿Qué?\r\n", "«¡Sí!»", "l'été n’est pas", "don't you'll"),
     *("🙂👩‍👩‍👧 🇲🇽", "a\u0301n\u0303 é ñ Ñ", "漢字とかな 한국어", "ΣΑΣ ΟΔΟΣ", "İstanbul ß ẞ ﬁ"),
@@ -200,7 +207,7 @@ def difference(page, name: str, model: Transformer, source: list[int], target: l
 
 
 def apart(found: list, expected: torch.Tensor) -> float:
-    found = torch.tensor(found)
+    found = torch.tensor(found, dtype=torch.float32)
     assert_close(found, expected, **PARITY)
     return (found - expected).abs().max().item()
 
@@ -356,6 +363,48 @@ def test_palm_writes_what_the_library_writes(page, palm):
     for title, token_ids in zip(titles, found, strict=True):
         prompt = torch.tensor([bpe.encode(f"{title}\n")])
         assert token_ids == greedy(model.step, prompt, **limits).token_ids[0].tolist()
+
+
+def universal_difference(page, name: str, model: searching.Searcher, boxes: torch.Tensor) -> float:
+    """La mayor diferencia con torch en los logits, los restos y los pesos; los pasos, iguales."""
+    most = 0.0
+    for row in boxes:
+        logits, rests, steps, weights = page.evaluate(
+            """async ([name, ids]) => {
+              const model = await open(own.Universal, name), { logits, places, trace } = model.read(ids);
+              return [logits.map((each) => [...each]), places.map(({ remainder }) => remainder),
+                places.map(({ steps }) => steps), trace.map((rows) => rows.map(({ weights }) => weights.map((A) => [...A])))];
+            }""",  # noqa: E501
+            [name, row.tolist()],
+        )
+        with torch.no_grad(), attention_maps(model) as A:
+            output = model(row[None])
+        assert steps == output.encoded.n_updates[0].tolist()
+        given = torch.stack(A)[: len(weights), 0].transpose(1, 2)
+        expected = ((logits, output.logits[0]), (rests, output.encoded.remainders[0]))
+        most = max(most, *(apart(*pair) for pair in (*expected, (weights, given))))
+    return most
+
+
+def test_the_stored_universal_transformer_answers_as_torch(page, record_property):
+    model = searching.read_searcher(MODELS / "universal_transformer")
+    boxes, _ = treasure_hunt(40, 10, generator=torch.Generator().manual_seed(5))
+    round_and_round = FIRST_BOX + torch.arange(10).roll(-1)
+    boxes = torch.cat([boxes, round_and_round[None]])
+    record_property("diferencia", universal_difference(page, "universal_transformer", model, boxes))
+
+
+def test_every_variant_of_the_universal_transformer_answers_as_torch(page, extra, tmp_path):
+    torch.manual_seed(0)
+    boxes, _ = treasure_hunt(3, 6, generator=torch.Generator().manual_seed(0))
+    for placement, steps in product(("post", "pre", "sandwich"), (1, 4)):
+        sizes = {"d_model": 16, "d_ff": 24, "max_length": 6, "max_steps": steps}
+        name = f"universal_{placement}{steps}"
+        extra[name] = tmp_path / name
+        save_model(
+            searching.Searcher(searching.SearcherConfig(**sizes, placement=placement)), extra[name]
+        )
+        universal_difference(page, name, searching.read_searcher(extra[name]), boxes)
 
 
 def test_it_shares_as_the_library_does(page):
@@ -651,6 +700,55 @@ def test_what_a_recipe_keeps_is_what_is_measured(page):
     )
     assert all(each["kept"] for each in found)
     assert [each["forgotten"] for each in found] == [[]] * 200 + [["unicornios"]] * 200
+
+
+@pytest.fixture(scope="module")
+def searcher():
+    return searching.read_searcher(MODELS / "universal_transformer")
+
+
+def token_of(said: str) -> int:
+    """Lo que dice una casilla del dibujo, en el número que lee el modelo."""
+    return FIRST_BOX + int(said[1:]) if said.startswith("→") else 1 + int(said)
+
+
+@torch.no_grad()
+def hunted(searcher, said) -> tuple[list[int], list[int]]:
+    """Las cifras que contesta la biblioteca, y cuántos pasos da en cada casilla."""
+    output = searcher(torch.tensor([[token_of(each) for each in said]]))
+    return (output.logits.argmax(-1) - 1)[0].tolist(), output.encoded.n_updates[0].tolist()
+
+
+def shown_hunt(lab) -> tuple[list[int], list[int]]:
+    chips = lab.page.locator(".lab-boxes .lab-token")
+    numbers = [chips.locator("small").all_inner_texts(), chips.locator("span").all_inner_texts()]
+    steps, answers = ([int(re.search(r"\d+", text)[0]) for text in texts] for texts in numbers)
+    return answers, steps
+
+
+def test_the_hunt_is_that_of_the_figure_and_of_the_library(open_laboratory, searcher):
+    lab, figure = open_laboratory("act_treasure", "universal_transformer"), universal_figures
+    said = lab.settle("Desde la casilla 8")
+    assert shown_hunt(lab) == hunted(searcher, figure.BOXES) == ([*figure.ANSWERS], [*figure.STEPS])
+    labels, hops = follow(torch.tensor([[token_of(each) for each in figure.BOXES]]))
+    assert (labels - 1)[0].tolist() == [*figure.ANSWERS] and hops[0, 8] == 5
+    assert said.startswith("Desde la casilla 8 se llega a «8» en 5 saltos; el modelo da 6 pasos")
+    assert len(lab.page.locator(".lab-bar").all()) == 6
+
+
+def test_another_box_says_something_else_and_the_address_keeps_it(open_laboratory, searcher):
+    lab = open_laboratory("act_treasure", "universal_transformer")
+    lab.settle("Desde la casilla 8")
+    lab.page.get_by_label("Qué dice la casilla 9").select_option("→6")
+    said = [*universal_figures.BOXES[:9], "→ 6"]
+    assert "se llega a «5» en 8 saltos" in lab.settle("8 saltos")
+    assert shown_hunt(lab) == hunted(searcher, said)
+    lab.page.locator(".lab-boxes .lab-token").nth(5).press("Enter")
+    told = lab.settle("Desde la casilla 5 se llega a «2» en 0 saltos")
+    lab.page.reload()
+    assert lab.settle("Desde la casilla 5") == told and shown_hunt(lab) == hunted(searcher, said)
+    lab.page.get_by_role("button", name="Un círculo").press("Enter")
+    assert "no hay respuesta" in lab.settle("vueltas") and "acierta 7 de 7" in lab.settle("7 de 7")
 
 
 def test_without_its_model_the_drawing_stays_and_says_why(open_laboratory):

@@ -18,7 +18,15 @@ from course_lib.training.batches import TokenBatches
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from book._models import card, messages, pretraining, translating, writing  # noqa: E402
+from benchmarks.experiments import universal_transformer  # noqa: E402
+from book._models import (  # noqa: E402
+    card,
+    messages,
+    pretraining,
+    searching,
+    translating,
+    writing,
+)
 
 MODELS = ROOT / "book" / "_models"
 
@@ -146,16 +154,27 @@ def test_a_step_of_the_script_trains(lines):
 
 
 @pytest.mark.parametrize(
-    ("name", "script", "most"), [("messages", messages, 8e6), ("palm", writing, 3e6)]
+    ("name", "script", "most"),
+    [
+        ("messages", messages, 8e6),
+        ("palm", writing, 3e6),
+        ("universal_transformer", searching, 1e5),
+    ],
 )
 def test_its_card_says_how_it_was_made(name, script, most):
     folder = MODELS / name
     record = json.loads((folder / card.RECORD).read_text("utf-8"))
     assert (folder / card.CARD).read_text("utf-8") == card.as_markdown(record, script.TEXTS)
-    declared = ("steps", "batch_tokens", "peak", "warmup", "seed")
+    declared = (
+        "steps",
+        *(["batch_tokens"] if hasattr(script, "BATCH_TOKENS") else []),
+        "peak",
+        "warmup",
+        "seed",
+    )
     wanted = [getattr(script, name.upper()) for name in declared]
     assert [record["settings"][name] for name in declared] == wanted
-    assert record["command"].startswith(f"python -m book._models {name} ")
+    assert record["command"].startswith(f"python -m book._models {name}")
     assert (folder / "model.safetensors").stat().st_size <= most
 
 
@@ -180,6 +199,37 @@ def test_the_stored_translator_of_messages_goes_both_ways():
         "Archivo no encontrado",
     ]
     assert translator.translate(["Guardar como"], to="<en>") == ["Save as"]
+
+
+# Los de los laboratorios: se entrenan en unos minutos
+
+
+def test_the_stored_searcher_gives_each_box_its_steps():
+    model, record = (
+        searching.read_searcher(MODELS / "universal_transformer"),
+        read_record("universal_transformer"),
+    )
+    assert model.config == searching.SearcherConfig() and not model.training
+    data = universal_transformer.splits(searching.SEED)
+    assert not {*data.train} & {*data.test}
+    found = searching.results(model, data)
+    assert found == pytest.approx(record["results"], abs=0.1)
+    steps = [
+        found[f"a {where}, pasos"] for where in ("0 saltos", "1 salto", "2 saltos", "3 saltos")
+    ]
+    assert all(abs(step - hops - 1) < 0.5 for hops, step in enumerate(steps))
+
+
+def test_a_step_of_each_part_of_the_searcher_trains():
+    lists = universal_transformer.splits(1)
+    small = lists._replace(train=lists.train[:200])
+    model, history = searching.train_stored(small, first=12, second=4)
+    assert len(history.loss) == 16 and history.loss[11] < history.loss[0]
+    assert model.encoder.computation.halting.bias.item() != -3.0
+
+
+def read_record(name):
+    return json.loads((MODELS / name / card.RECORD).read_text("utf-8"))
 
 
 def test_a_step_of_each_script_trains(monkeypatch):

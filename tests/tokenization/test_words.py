@@ -37,3 +37,18 @@ def test_it_counts_its_two_special_tokens_and_respects_the_limit():
 def test_errors_are_in_spanish(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_saved_vocabulary_is_the_same(tmp_path):
+    words = WordVocabulary.build(["Está la sopa.", "¿Qué\u00a0sopa? «Ñ» 🙂"])
+    words.save(tmp_path / "words.json")
+    assert WordVocabulary.load(tmp_path / "words.json").words == words.words
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[", '{"a": 1}', '["<pad>", "sopa"]', '["<pad>", "<unk>", 3]']
+)
+def test_what_is_not_a_vocabulary_is_refused(tmp_path, text):
+    (tmp_path / "words.json").write_text(text)
+    with pytest.raises(ValueError, match=r"words\.json: (no es el JSON|se esperaba una lista)"):
+        WordVocabulary.load(tmp_path / "words.json")

@@ -1,7 +1,7 @@
 // El tokenizador por pares de bytes de course_lib/tokenization/byte_bpe.py, leído de su tokenizer.json.
 
 // Lo que Python llama espacio; el `\s` de JavaScript no es el mismo.
-const SPACES = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+export const SPACES = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const visible = (byte) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
 const BYTES = [...Array(256).keys()];
 const HIDDEN = BYTES.filter((byte) => !visible(byte));
