@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from book._figures.kit import Figure
+from course_lib.tokenization.words import split_words
 
 WORDS = ("No", "quedó", "nada", "soso", "<pad>")
 STATES = (
@@ -119,4 +120,47 @@ def max_over_positions() -> Figure:
     return fig
 
 
-FIGURES = (classifier_same_words, classifier_whole, max_over_positions)
+# Lo que contesta el clasificador guardado, y cuántos puntos baja «positiva» sin cada palabra.
+PUSHES = {
+    "No me pareció nada aburrido, pero quedó soso.": (
+        "negativa",
+        (-1, 0, 0, 0, 0, 0, -95, 0, 0, 0),
+    ),
+    "Quedó soso, pero no me pareció nada aburrido.": (
+        "positiva",
+        (0, 0, 0, 42, 4, 0, 0, 2, 2, 0),
+    ),
+}
+
+
+def classifier_words() -> Figure:
+    fig = Figure(
+        "classifier_words",
+        title="Qué palabras mueven la respuesta del clasificador guardado",
+        desc="Dos opiniones con las mismas palabras en otro orden. La primera es negativa, y sin "
+        "«pero» sería positiva: esa palabra quita 95 puntos. La segunda es positiva, y «pero» da "
+        "42 puntos; las demás, casi nada.",
+        height=296,
+    )
+    top = 4.0
+    for text, (verdict, pushes) in PUSHES.items():
+        left = 4.0
+        for word, push in zip(split_words(text), pushes, strict=True):
+            wide = 20 + 8.6 * len(word)
+            if left + wide > 476:
+                left, top = 4.0, top + 56
+            role = ("output" if push > 0 else "query") if abs(push) > 1 else None
+            fig.op(left, top, wide, 48, "", role=role, radius=5)
+            fig.text(left + wide / 2, top + 16, word, size=fig.small)
+            number = f"{push:+d}".replace("-", "−") if push else "0"
+            fig.text(left + wide / 2, top + 36, number, size=fig.small, bold=abs(push) > 1)
+            left += wide + 4
+        fig.text(left + 8, top + 24, verdict, anchor="start", bold=True)
+        top += 76
+    fig.text(
+        4, top, "+ empuja hacia «positiva»; −, hacia «negativa»", anchor="start", size=fig.small
+    )
+    return fig
+
+
+FIGURES = (classifier_same_words, classifier_whole, max_over_positions, classifier_words)

@@ -10,8 +10,8 @@
   `--data`. Pensado para una GPU: `--device cuda`. Deja un punto de control en `_build`, y sigue
   desde él.
 - `palm`: el que escribe recetas de un título, en float16, y su tokenizador. También para una GPU.
-- `universal_transformer`: el que busca el tesoro y decide cuándo parar, para su laboratorio. Dos
-  minutos de un núcleo.
+- `text_classifier` y `universal_transformer`: los de esos capítulos, para sus laboratorios. Unos
+  minutos de un núcleo cada uno.
 
 En la misma máquina y con las mismas versiones sale siempre el mismo.
 """
@@ -22,8 +22,8 @@ from copy import deepcopy
 from functools import partial
 from pathlib import Path
 
-from benchmarks.experiments import universal_transformer
-from book._models import messages, searching, translating, writing
+from benchmarks.experiments import text_classifier, universal_transformer
+from book._models import classifying, messages, searching, translating, writing
 from book._models.card import write_card
 from book._models.pretraining import pretrain
 from course_lib.data.messages import INSTALLED
@@ -95,6 +95,15 @@ def make_palm(out: Path, device: str) -> None:
     write_card(writing.training_record(folder, data, history, device), writing.TEXTS, folder)
 
 
+def make_classifier(out: Path) -> None:
+    """Entrena el clasificador de opiniones y lo guarda; su ficha mide lo guardado."""
+    data, folder = text_classifier.splits(classifying.SEED), out / "text_classifier"
+    model, vocabulary, history = classifying.train_stored(data.train)
+    save_model(model, folder)
+    vocabulary.save(folder / classifying.WORDS)
+    write_card(classifying.training_record(folder, data, history), classifying.TEXTS, folder)
+
+
 def make_searcher(out: Path) -> None:
     """Entrena el Universal Transformer que busca y lo guarda; su ficha mide lo guardado."""
     data, folder = universal_transformer.splits(searching.SEED), out / "universal_transformer"
@@ -106,6 +115,7 @@ def make_searcher(out: Path) -> None:
 MAKERS = {
     "bert": make_bert,
     "translator": make_translator,
+    "text_classifier": make_classifier,
     "universal_transformer": make_searcher,
 }
 

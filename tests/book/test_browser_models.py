@@ -12,17 +12,21 @@ from torch.testing import assert_close
 from book._figures import bert as bert_figures
 from book._figures import decoding as decoding_figures
 from book._figures import palm as palm_figures
+from book._figures import text_classifier as text_classifier_figures
 from book._figures import translator as translator_figures
 from book._figures import universal_transformer as universal_figures
-from book._models import searching, translating, writing
+from book._models import classifying, searching, translating, writing
 from course_lib.data.algorithmic import FIRST_BOX, follow, treasure_hunt
+from course_lib.data.opinions import generate_opinions
 from course_lib.data.recipes import generate_recipes, split_recipes, translation_pairs
 from course_lib.decoding import beam, greedy, sampling_distribution
 from course_lib.models.palm import PaLM, PaLMConfig
+from course_lib.models.text_classifier import TextClassifier, TextClassifierConfig
 from course_lib.models.transformer import Transformer, TransformerConfig
 from course_lib.plotting import format_number
 from course_lib.pretrained import (
     load_bert,
+    load_model,
     load_palm,
     load_transformer,
     save_model,
@@ -30,7 +34,7 @@ from course_lib.pretrained import (
     save_transformer,
 )
 from course_lib.recording import attention_maps
-from course_lib.tokenization import ByteBPE, WordPiece
+from course_lib.tokenization import ByteBPE, WordPiece, WordVocabulary, split_words
 from tests.book.conftest import ROOT
 
 pytestmark = pytest.mark.browser
@@ -39,7 +43,7 @@ HOME, PARITY = "http://curso.prueba/", {"atol": 1e-4, "rtol": 0}
 FOLDERS = {"labs": STATIC / "labs", "models": MODELS}
 MODULES = (
     *("folder", "transformer", "bert", "palm", "byte_bpe", "word_piece", "writing"),
-    "universal",
+    *("universal", "words", "classifier"),
 )
 ODD = (
     *("", " ", "  dos  espacios ", "\n\t¿Qué?\r\n", "«¡Sí!»", "l'été n’est pas", "don't you'll"),
@@ -174,6 +178,19 @@ def test_the_word_pieces_are_those_of_the_library(page, texts, strip):
     )
     for text, (words, ids) in zip(texts, found, strict=True):
         assert words == pieces.words(text) and ids == pieces.encode(text), repr(text)
+
+
+def test_the_words_are_those_of_the_library(page, texts):
+    vocabulary = WordVocabulary.load(MODELS / "text_classifier" / "words.json")
+    found = page.evaluate(
+        """async (texts) => {
+          const words = new own.Words(await folder("text_classifier").json("words.json"));
+          return texts.map((text) => [own.split(text), words.encode(text)]);
+        }""",
+        texts,
+    )
+    for text, (words, ids) in zip(texts, found, strict=True):
+        assert words == split_words(text) and ids == vocabulary.encode(text), repr(text)
 
 
 # --- los modelos -------------------------------------------------------------------------------
@@ -405,6 +422,54 @@ def test_every_variant_of_the_universal_transformer_answers_as_torch(page, extra
             searching.Searcher(searching.SearcherConfig(**sizes, placement=placement)), extra[name]
         )
         universal_difference(page, name, searching.read_searcher(extra[name]), boxes)
+
+
+def classifier_difference(page, name: str, model: TextClassifier, rows: list[list[int]]) -> float:
+    """La mayor diferencia con torch en las puntuaciones de unos textos."""
+    found = page.evaluate(
+        """async ([name, rows]) => {
+          const model = await open(own.Classifier, name);
+          return rows.map((ids) => [...model.score(ids)]);
+        }""",
+        [name, rows],
+    )
+    with torch.no_grad():
+        expected = torch.cat([model(torch.tensor([ids], dtype=torch.long)) for ids in rows])
+    return apart(found, expected)
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return classifying.read_classifier(MODELS / "text_classifier")
+
+
+def test_the_stored_classifier_answers_as_torch(page, classifier, record_property):
+    model, vocabulary = classifier
+    opinions = generate_opinions(60, held_out=True)
+    rows = [vocabulary.encode(opinion.text) for opinion in opinions] + [[], [1], [1, 1, 5]]
+    record_property("diferencia", classifier_difference(page, "text_classifier", model, rows))
+
+
+def test_every_variant_of_the_classifier_answers_as_torch(page, extra, tmp_path):
+    torch.manual_seed(0)
+    kinds = (("post", "pre", "sandwich"), ("max", "mean"), ("sinusoidal", "learned", None))
+    for i, (placement, pooling, positions) in enumerate(product(*kinds)):
+        config = TextClassifierConfig(
+            30,
+            d_model=16,
+            num_layers=2,
+            d_ff=24,
+            max_length=12,
+            placement=placement,
+            pooling=pooling,
+            positions=positions,
+            norm=("layer", "rms")[i % 2],
+            activation=("relu", "gelu")[i // 2 % 2],
+        )
+        extra[f"classifier{i}"] = tmp_path / str(i)
+        save_model(TextClassifier(config), extra[f"classifier{i}"])
+        stored = load_model(extra[f"classifier{i}"], TextClassifier, TextClassifierConfig)
+        classifier_difference(page, f"classifier{i}", stored, [[5, 6, 7, 29, 2], [], [1]])
 
 
 def test_it_shares_as_the_library_does(page):
@@ -700,6 +765,41 @@ def test_what_a_recipe_keeps_is_what_is_measured(page):
     )
     assert all(each["kept"] for each in found)
     assert [each["forgotten"] for each in found] == [[]] * 200 + [["unicornios"]] * 200
+
+
+def shown_pushes(lab) -> list[float]:
+    return [
+        float(x.replace("−", "-")) for x in lab.page.locator(".lab-pushing small").all_inner_texts()
+    ]
+
+
+def test_each_word_pushes_what_the_library_says_and_the_figure_draws(open_laboratory, classifier):
+    lab, figure = open_laboratory("classifier_words", "text_classifier"), text_classifier_figures
+    lab.settle("Dice")
+    for text, (verdict, pushes) in figure.PUSHES.items():
+        lab.page.get_by_role("button", name=text).press("Enter")
+        lab.settle(f"Dice «{verdict}»")
+        _, expected = classifying.pushes(*classifier, text)
+        assert shown_pushes(lab) == [*pushes]
+        assert shown_pushes(lab) == pytest.approx([100 * push for push in expected], abs=0.51)
+    lab.page.get_by_label("en puntuación").check()
+    scores = shown_pushes(lab)
+    assert scores[3] == max(scores) > 1 and len(set(scores)) > 5
+
+
+def test_a_word_is_taken_out_and_the_address_keeps_it(open_laboratory, classifier):
+    lab = open_laboratory("classifier_words", "text_classifier")
+    assert "sin ella diría «positiva»" in lab.settle("«pero»")
+    lab.page.locator(".lab-pushing", has_text="pero").press("Enter")
+    said = lab.settle("Dice «positiva»")
+    share, _ = classifying.pushes(*classifier, "No me pareció nada aburrido, quedó soso.")
+    assert said.startswith(f"Dice «positiva» ({100 * share:.1f} %)")
+    lab.page.reload()
+    assert lab.settle("Dice «positiva»") == said
+    assert lab.page.locator(".lab-pushing[aria-pressed=true]").inner_text() == "pero quitada"
+    lab.page.get_by_label("Tu opinión").fill("La sopa quedó riquísima.")
+    assert lab.settle("No conoce").endswith("No conoce «riquísima».")
+    assert not lab.page.locator(".lab-pushing[aria-pressed=true]").count()
 
 
 @pytest.fixture(scope="module")

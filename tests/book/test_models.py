@@ -12,15 +12,16 @@ from course_lib.data import tasks
 from course_lib.data.masking import IGNORED, Masking
 from course_lib.data.messages import Message
 from course_lib.pretrained import load_bert, load_palm
-from course_lib.tokenization import ByteBPE, WordPiece
+from course_lib.tokenization import ByteBPE, WordPiece, WordVocabulary
 from course_lib.training.batches import TokenBatches
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.experiments import universal_transformer  # noqa: E402
+from benchmarks.experiments import text_classifier, universal_transformer  # noqa: E402
 from book._models import (  # noqa: E402
     card,
+    classifying,
     messages,
     pretraining,
     searching,
@@ -159,6 +160,7 @@ def test_a_step_of_the_script_trains(lines):
         ("messages", messages, 8e6),
         ("palm", writing, 3e6),
         ("universal_transformer", searching, 1e5),
+        ("text_classifier", classifying, 3e5),
     ],
 )
 def test_its_card_says_how_it_was_made(name, script, most):
@@ -226,6 +228,29 @@ def test_a_step_of_each_part_of_the_searcher_trains():
     model, history = searching.train_stored(small, first=12, second=4)
     assert len(history.loss) == 16 and history.loss[11] < history.loss[0]
     assert model.encoder.computation.halting.bias.item() != -3.0
+
+
+def test_the_stored_classifier_reads_frames_it_never_saw():
+    model, vocabulary = classifying.read_classifier(MODELS / "text_classifier")
+    data, record = text_classifier.splits(classifying.SEED), read_record("text_classifier")
+    assert vocabulary.words == WordVocabulary.build([text for text, _ in data.train]).words
+    assert model.config == classifying.initial_model(vocabulary).config and not model.training
+    assert not {*data.train} & {*data.test}
+    found = classifying.results(model, vocabulary, data.test)
+    assert (
+        found.items()
+        <= {k: pytest.approx(v, abs=0.2) for k, v in record["results"].items()}.items()
+    )
+    assert found["armazones apartados, %"] > 98
+
+
+def test_a_step_of_the_classifier_trains_with_words_it_cannot_read():
+    examples = text_classifier.splits(1).train[:300]
+    model, vocabulary, history = classifying.train_stored(examples, steps=30)
+    assert history.smoothed(5)[-1] < history.loss[0]
+    token_ids, _ = next(classifying.batches(vocabulary, examples))
+    assert 0 < (token_ids == vocabulary.unknown_id).float().mean() < 0.1
+    assert model.embedding.table.weight[vocabulary.pad_id].abs().sum() == 0
 
 
 def read_record(name):

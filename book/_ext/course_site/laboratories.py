@@ -21,7 +21,10 @@ from .diagrams import Diagram
 
 MODELS, SERVED = Path("book") / "_models", Path("_static") / "models"
 # Lo que el navegador lee de un modelo; lo demás de su carpeta no se sirve.
-READ = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
+READ = (
+    *("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"),
+    *("vocab.txt", "words.json"),
+)
 
 
 class Laboratory(Diagram):
