@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from textwrap import wrap
 
 import numpy as np
 
@@ -287,4 +288,46 @@ def _sub(number: int) -> str:
     return "₀₁₂₃₄₅"[number]
 
 
-FIGURES = (xl_cut, xl_segments, xl_layer, xl_four_terms, xl_relative_shift, xl_reach)
+# Una sopa apartada; lo que el modelo guardado espera en la última «menta», con memoria y sin ella.
+SOUP = """\
+Sopa de conejo
+Conejo, cebolla, ajíes dulces, mantequilla, caldo de pollo, sal al gusto, pimentón, menta, nachos
+Cocina a fuego lento durante 30 minutos y retira la espuma.
+Sazona con sal y pimentón.
+Espolvorea la menta picada por encima.
+Sirve la sopa bien caliente con los nachos."""
+EXPECTED = {
+    "con memoria de 64": {"menta": "99.9 %"},
+    "sin memoria": {"albahaca": "36.4 %", "hierbabuena": "25.5 %", "la": "21.1 %"},
+}
+BACK = 26
+
+
+def xl_memory() -> Figure:
+    fig = Figure(
+        "xl_memory",
+        title="Lo que el modelo guardado espera en una palabra, con memoria y sin ella",
+        desc="Una receta: la lista anuncia «menta», y un paso la nombra 26 palabras después, en "
+        "otro segmento. Con memoria, el modelo espera «menta» con 99.9 %. Sin ella reparte entre "
+        "albahaca, hierbabuena y otras.",
+        height=366,
+    )
+    rows = [(row, "menta" in row) for line in SOUP.split("\n") for row in wrap(line, 58)]
+    for i, (row, bold) in enumerate(rows):
+        fig.text(8, 14 + 22 * i, row, anchor="start", size=fig.small, bold=bold)
+    top = 14 + 22 * len(rows) + 14
+    fig.text(8, top, f"«menta», {BACK} palabras después: qué esperaba", anchor="start")
+    top += 28
+    for name, guesses in EXPECTED.items():
+        fig.text(8, top + 10, name, anchor="start", size=fig.small)
+        for word, share in guesses.items():
+            wide = 1.7 * float(share.removesuffix(" %"))
+            fig.text(236, top + 10, word, anchor="end", size=fig.small)
+            fig.hbar(244, top, wide, 20, "output")
+            fig.text(250 + wide, top + 10, share, anchor="start", size=fig.small)
+            top += 26
+        top += 8
+    return fig
+
+
+FIGURES = (xl_cut, xl_segments, xl_layer, xl_four_terms, xl_relative_shift, xl_reach, xl_memory)

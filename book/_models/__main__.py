@@ -10,8 +10,8 @@
   `--data`. Pensado para una GPU: `--device cuda`. Deja un punto de control en `_build`, y sigue
   desde él.
 - `palm`: el que escribe recetas de un título, en float16, y su tokenizador. También para una GPU.
-- `text_classifier` y `universal_transformer`: los de esos capítulos, para sus laboratorios. Unos
-  minutos de un núcleo cada uno.
+- `text_classifier`, `universal_transformer` y `transformer_xl`: los de esos capítulos, para sus
+  laboratorios. Unos minutos de un núcleo cada uno.
 
 En la misma máquina y con las mismas versiones sale siempre el mismo.
 """
@@ -22,8 +22,15 @@ from copy import deepcopy
 from functools import partial
 from pathlib import Path
 
-from benchmarks.experiments import text_classifier, universal_transformer
-from book._models import classifying, messages, searching, translating, writing
+from benchmarks.experiments import text_classifier, transformer_xl, universal_transformer
+from book._models import (
+    classifying,
+    messages,
+    remembering,
+    searching,
+    translating,
+    writing,
+)
 from book._models.card import write_card
 from book._models.pretraining import pretrain
 from course_lib.data.messages import INSTALLED
@@ -112,11 +119,21 @@ def make_searcher(out: Path) -> None:
     write_card(searching.training_record(folder, data, history), searching.TEXTS, folder)
 
 
+def make_reader(out: Path) -> None:
+    """Entrena el Transformer-XL y lo guarda; su ficha mide lo guardado."""
+    data, folder = transformer_xl.splits(remembering.SEED), out / "transformer_xl"
+    model, vocabulary, history = remembering.train_stored(data)
+    save_model(model, folder)
+    vocabulary.save(folder / remembering.WORDS)
+    write_card(remembering.training_record(folder, data, history), remembering.TEXTS, folder)
+
+
 MAKERS = {
     "bert": make_bert,
     "translator": make_translator,
     "text_classifier": make_classifier,
     "universal_transformer": make_searcher,
+    "transformer_xl": make_reader,
 }
 
 if __name__ == "__main__":

@@ -36,8 +36,10 @@ def load_model(folder: str | Path, kind: type[Model], config: type) -> Model:
             clase, o falta, sobra o no tiene su forma algún tensor.
     """
     source = PretrainedFolder(folder)
+    # JSON no distingue una lista de una tupla, y una configuración solo tiene tuplas.
+    read = {k: tuple(v) if isinstance(v, list) else v for k, v in source.config.items()}
     try:
-        model = kind(config(**source.config))
+        model = kind(config(**read))
     except TypeError as error:
         raise ValueError(
             f"{source.path / CONFIG}: se esperaban los nombres de `{config.__name__}` ({error}). "

@@ -13,9 +13,10 @@ from book._figures import bert as bert_figures
 from book._figures import decoding as decoding_figures
 from book._figures import palm as palm_figures
 from book._figures import text_classifier as text_classifier_figures
+from book._figures import transformer_xl as xl_figures
 from book._figures import translator as translator_figures
 from book._figures import universal_transformer as universal_figures
-from book._models import classifying, searching, translating, writing
+from book._models import classifying, remembering, searching, translating, writing
 from course_lib.data.algorithmic import FIRST_BOX, follow, treasure_hunt
 from course_lib.data.opinions import generate_opinions
 from course_lib.data.recipes import generate_recipes, split_recipes, translation_pairs
@@ -23,6 +24,7 @@ from course_lib.decoding import beam, greedy, sampling_distribution
 from course_lib.models.palm import PaLM, PaLMConfig
 from course_lib.models.text_classifier import TextClassifier, TextClassifierConfig
 from course_lib.models.transformer import Transformer, TransformerConfig
+from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
 from course_lib.plotting import format_number
 from course_lib.pretrained import (
     load_bert,
@@ -43,7 +45,7 @@ HOME, PARITY = "http://curso.prueba/", {"atol": 1e-4, "rtol": 0}
 FOLDERS = {"labs": STATIC / "labs", "models": MODELS}
 MODULES = (
     *("folder", "transformer", "bert", "palm", "byte_bpe", "word_piece", "writing"),
-    *("universal", "words", "classifier"),
+    *("universal", "words", "classifier", "transformer_xl"),
 )
 ODD = (
     *("", " ", "  dos  espacios ", "\n\t¿Qué?\r\n", "«¡Sí!»", "l'été n’est pas", "don't you'll"),
@@ -472,6 +474,70 @@ def test_every_variant_of_the_classifier_answers_as_torch(page, extra, tmp_path)
         classifier_difference(page, f"classifier{i}", stored, [[5, 6, 7, 29, 2], [], [1]])
 
 
+def read_by_segments(model: TransformerXL, token_ids: list[int], length: int, limit: int):
+    """Los logits de un texto leído por segmentos, y los pesos de su último token."""
+    logits, memory = [], model.start(limit)
+    for part in torch.tensor([token_ids]).split(length, dim=1):
+        with torch.no_grad(), attention_maps(model) as A:
+            found, memory = model(part, memory)
+        logits.append(found[0])
+    return torch.cat(logits), torch.stack(A)[:, 0, :, -1]
+
+
+def xl_difference(page, name: str, model, token_ids: list[int], length: int, limit: int) -> float:
+    """La mayor diferencia con torch en los logits y en los pesos del último token."""
+    found = page.evaluate(
+        """async ([name, ids, length, limit]) => {
+          const model = await open(own.TransformerXL, name), { logits, weights } = model.readAll(ids, length, limit);
+          return [logits.map((each) => [...each]), weights.at(-1).map((block) => block.map((head) => [...head]))];
+        }""",  # noqa: E501
+        [name, token_ids, length, limit],
+    )
+    logits, weights = read_by_segments(model, token_ids, length, limit)
+    seen = len(found[1][0][0])  # aquí, sin lo que la máscara oculta
+    assert weights[..., :-seen].abs().sum() == 0
+    return max(apart(found[0], logits), apart(found[1], weights[..., -seen:]))
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return remembering.read_reader(MODELS / "transformer_xl")
+
+
+def test_the_stored_transformer_xl_answers_as_torch(page, reader, record_property):
+    (model, vocabulary), most = reader, 0.0
+    for text in (*xl_figures.SOUP.split("\n"), xl_figures.SOUP, xl_figures.SOUP * 2):
+        token_ids = remembering.numbered(vocabulary, ["</s>", *soup_words(text)])
+        for limit in (0, 8, 64):
+            most = max(most, xl_difference(page, "transformer_xl", model, token_ids, 16, limit))
+    record_property("diferencia", most)
+
+
+def soup_words(text: str) -> list[str]:
+    return [word for line in text.split("\n") for word in (*split_words(line), "\n")]
+
+
+def test_every_variant_of_the_transformer_xl_answers_as_torch(page, extra, tmp_path):
+    torch.manual_seed(0)
+    variants = (
+        {"placement": "post"},
+        {"placement": "pre", "tie_biases": True},
+        {"placement": "sandwich", "eps": 1e-3},
+        {"same_length": True},
+        {"clamp_length": 3},
+        {"global_terms": False, "final_norm": True},
+    )
+    for i, changes in enumerate(variants):
+        sizes = {"d_model": 16, "num_heads": 2, "num_layers": 2, "d_ff": 24, "memory_length": 5}
+        model = TransformerXL(TransformerXLConfig(30, **sizes | changes))
+        for parameter in model.parameters():  # los sesgos, que comienzan en cero, también cuentan
+            torch.nn.init.normal_(parameter, std=0.3)
+        extra[f"xl{i}"] = tmp_path / str(i)
+        save_model(model, extra[f"xl{i}"])
+        stored = load_model(extra[f"xl{i}"], TransformerXL, TransformerXLConfig)
+        xl_difference(page, f"xl{i}", stored, [*range(5, 28)], 4, 5)
+
+
 def test_it_shares_as_the_library_does(page):
     logits = torch.randn(4, 60, generator=torch.Generator().manual_seed(0)) * 2
     options = [(1.0, None, None), (0.5, 10, None), (2.0, None, 0.7), (1.3, 12, 0.6), (1.0, 1, 0.1)]
@@ -800,6 +866,50 @@ def test_a_word_is_taken_out_and_the_address_keeps_it(open_laboratory, classifie
     lab.page.get_by_label("Tu opinión").fill("La sopa quedó riquísima.")
     assert lab.settle("No conoce").endswith("No conoce «riquísima».")
     assert not lab.page.locator(".lab-pushing[aria-pressed=true]").count()
+
+
+def expected_mint(reader, limit: int, listed: str = "menta") -> torch.Tensor:
+    """Lo que la biblioteca espera en la última «menta», según lo que dice la lista."""
+    words = ["</s>", *soup_words(xl_figures.SOUP)]
+    words = words[: len(words) - 1 - words[::-1].index("menta")]
+    swapped = [listed if word == "menta" else word for word in words]
+    model, vocabulary = reader
+    logits, _ = read_by_segments(model, remembering.numbered(vocabulary, swapped), 16, limit)
+    return logits[-1].softmax(-1)
+
+
+def test_what_it_expects_is_that_of_the_figure_and_of_the_library(open_laboratory, reader):
+    lab, figure = open_laboratory("xl_memory", "transformer_xl"), xl_figures
+    assert f"mira sobre todo a «menta», {figure.BACK} palabras atrás" in lab.settle("Con memoria")
+    assert lab.page.locator("textarea").input_value() == figure.SOUP
+    for limit, guesses in zip((64, 0), figure.EXPECTED.values(), strict=True):
+        lab.page.get_by_role("slider").fill(str(limit))
+        lab.settle(f"Con memoria de {limit}" if limit else "Sin memoria")
+        assert guesses.items() <= lab.bars().items()
+        expected = expected_mint(reader, limit)
+        for word, share in guesses.items():
+            number = expected[reader[1].words.index(word)].item()
+            assert float(share.split()[0]) == pytest.approx(100 * number, abs=0.06)
+
+
+def test_another_herb_in_the_list_is_expected_and_the_address_keeps_it(open_laboratory, reader):
+    lab = open_laboratory("xl_memory", "transformer_xl")
+    lab.settle("Con memoria")
+    text = lab.page.get_by_label("Tu sopa")
+    text.fill(xl_figures.SOUP.replace("menta, nachos", "albahaca, nachos"))
+    text.blur()
+    lab.page.locator(".lab-bar", has_text="albahaca 9").wait_for()
+    expected = expected_mint(reader, 64, "albahaca")
+    herb = reader[1].words[expected.argmax()]
+    assert herb == "albahaca" and next(iter(lab.bars())) == herb
+    lab.page.locator(".lab-segments button", has_text="nachos").last.press("Enter")
+    said = lab.settle("esperaba «nachos»")
+    lab.page.reload()
+    assert lab.settle("esperaba «nachos»") == said
+    lab.page.get_by_role("button", name="Sopa de remolacha").press("Enter")
+    assert "esperaba «cilantro» con 99.7 %; sin ella, con 6.2 %" in lab.settle("«cilantro»")
+    text.fill("Sopa de dragón\nDragón")
+    assert lab.settle("No conoce").endswith("No conoce «dragón».")
 
 
 @pytest.fixture(scope="module")

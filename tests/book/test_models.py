@@ -18,12 +18,17 @@ from course_lib.training.batches import TokenBatches
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.experiments import text_classifier, universal_transformer  # noqa: E402
+from benchmarks.experiments import (  # noqa: E402
+    text_classifier,
+    transformer_xl,
+    universal_transformer,
+)
 from book._models import (  # noqa: E402
     card,
     classifying,
     messages,
     pretraining,
+    remembering,
     searching,
     translating,
     writing,
@@ -161,6 +166,7 @@ def test_a_step_of_the_script_trains(lines):
         ("palm", writing, 3e6),
         ("universal_transformer", searching, 1e5),
         ("text_classifier", classifying, 3e5),
+        ("transformer_xl", remembering, 3e5),
     ],
 )
 def test_its_card_says_how_it_was_made(name, script, most):
@@ -251,6 +257,32 @@ def test_a_step_of_the_classifier_trains_with_words_it_cannot_read():
     token_ids, _ = next(classifying.batches(vocabulary, examples))
     assert 0 < (token_ids == vocabulary.unknown_id).float().mean() < 0.1
     assert model.embedding.table.weight[vocabulary.pad_id].abs().sum() == 0
+
+
+def test_the_chapter_says_what_the_card_of_the_classifier_says():
+    found = read_record("text_classifier")["results"]["armazones apartados, %"]
+    text = (ROOT / "book" / "text_classifier.md").read_text("utf-8")
+    assert f"acierta el {found:.1f} % de los armazones apartados" in text
+
+
+def test_the_stored_transformer_xl_names_what_the_list_announced():
+    model, vocabulary = remembering.read_reader(MODELS / "transformer_xl")
+    data, record = transformer_xl.splits(remembering.SEED), read_record("transformer_xl")
+    assert vocabulary.words == remembering.learned_vocabulary().words
+    assert model.config == remembering.initial_model(vocabulary).config and not model.training
+    apart = {soup.combination for soup in data.test}
+    assert not apart & {soup.combination for soup in (*data.train, *data.validation)}
+    found = remembering.results(model, vocabulary, data.test)
+    assert found == pytest.approx(record["results"], abs=0.03)
+    late = [found[f"menciones tardías, {how}"] for how in ("con memoria", "sin memoria")]
+    assert late[0] < 0.1 < 1 < late[1] and found["prefiere la de la lista, %"] > 95
+
+
+def test_a_step_of_the_transformer_xl_trains():
+    few = transformer_xl.splits(1)
+    _, vocabulary, history = remembering.train_stored(few._replace(train=few.train[:60]), 30)
+    assert history.smoothed(5)[-1] < history.loss[0]
+    assert remembering.numbered(vocabulary, ["</s>", "dragón"])[1] == vocabulary.unknown_id
 
 
 def read_record(name):

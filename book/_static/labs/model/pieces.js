@@ -7,8 +7,8 @@ export class Pieces {
   }
 
   norm(name) {
-    const scale = this.tensors.get(`${name}.weight`);
-    return this.config.norm === "rms" ? rmsNorm(scale) : layerNorm(scale, this.tensors.get(`${name}.bias`));
+    const scale = this.tensors.get(`${name}.weight`), eps = this.config.eps ?? undefined;
+    return this.config.norm === "rms" ? rmsNorm(scale, eps) : layerNorm(scale, this.tensors.get(`${name}.bias`), eps);
   }
 
   // La de la salida de una pila, si la colocación la pide.
@@ -65,9 +65,9 @@ export class Pieces {
   }
 
   // De un token y su lugar, su vector: √d por su fila, más su posición.
-  embedding(name, positions = this.config.positions) {
+  embedding(name, positions = this.config.positions, rowsName = `${name}.table.weight`) {
     const { d_model: d } = this.config;
-    const table = this.tensors.get(`${name}.table.weight`), learned = this.tensors.get(`${name}.position_table`);
+    const table = this.tensors.get(rowsName), learned = this.tensors.get(`${name}.position_table`);
     const place = { sinusoidal: (at) => sinusoid(at, d), learned: (at) => rows(learned, at, at + 1).data }[positions];
     return (id, at) => {
       const x = rows(table, id, id + 1).data.map((value) => value * Math.sqrt(d));
