@@ -104,6 +104,15 @@ def test_a_property_the_reference_lacks_is_never_asked():
     assert verdict.status == "wrong" and not any("suma" in fact for fact in verdict.facts)
 
 
+def test_a_row_with_the_same_number_is_not_accused_of_going_up():
+    def beam_step(totals, log_p, ended, pad_id, beam_size):
+        zeros = torch.zeros(beam_size)
+        return zeros.double() - 9.0, zeros.long(), zeros.long()
+
+    facts = check("translator.beam_step", beam_step).facts
+    assert not any("mayor a menor" in fact for fact in facts), facts
+
+
 # Lo mismo otra vez
 
 
