@@ -580,3 +580,60 @@ def test_what_happens_to_the_disk_is_said_in_spanish_with_what_was_kept(
     assert result.exit_code == 1
     told = " ".join(result.output.split())
     assert said in told and "notas.csv" in told and "está guardado" in told
+
+
+WITHOUT_UNIX = """
+import builtins, sys
+
+real = builtins.__import__
+
+
+def without(name, scope=None, *rest, **named):
+    if name in ("fcntl", "resource") and (scope or {}).get("__name__", "").startswith("course_lib"):
+        raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+    return real(name, scope, *rest, **named)
+
+
+builtins.__import__ = without
+from course_lib.cli import app
+
+app()
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["grade", "exercises", "--out", "calificado"],
+        ["grade", "exercises", "--dry-run"],
+        ["explain", "Ana", "soft_argmax", "--out", "calificado"],
+        ["doctor", "exercises"],
+    ],
+    ids=" ".join,
+)
+def test_grading_in_windows_says_what_to_do(arguments):
+    """Sin lo que Python solo trae en Linux y macOS, se dice dónde calificar, sin una traza."""
+    command = [sys.executable, "-c", WITHOUT_UNIX, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 2
+    assert "WSL 2" in done.stderr and "Traceback" not in done.stderr
+    assert not (ROOT / "calificado").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["check", "exercises/attention.ipynb"], "Total: 0 de 14 puntos"),
+        (["try", "attention.read_plot"], "su pista"),
+        (["regenerate", "--check", "attention"], "attention"),
+        (["release", "nada", "--out", "aula"], "No hay un tema"),
+        (["--version"], "course"),
+    ],
+    ids=lambda each: each[0] if isinstance(each, list) else "",
+)
+def test_in_windows_the_other_commands_work(arguments, told):
+    """Lo que no califica no necesita lo que Windows no tiene."""
+    command = [sys.executable, "-c", WITHOUT_UNIX, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
+    assert told in done.stdout + done.stderr
+    assert "WSL" not in done.stderr and "Traceback" not in done.stderr

@@ -75,6 +75,15 @@ class _SpanishHelp:
         return params
 
 
+UNIX_MODULES = ("fcntl", "resource")
+"""Lo que Python trae en Linux y macOS, y no en Windows: lo usa quien califica."""
+NEEDS_LINUX = (
+    "Esto es parte de calificar, y en Windows no se puede: la caja que aísla cada entrega es de "
+    "Linux. Repite la orden dentro de WSL 2 (se instala con «wsl --install») o en una máquina "
+    "virtual o un contenedor de Linux. Las demás (check, release, regenerate…) sirven aquí."
+)
+
+
 class SpanishCommand(_SpanishHelp, TyperCommand):
     """Un comando con la ayuda en español."""
 
@@ -92,6 +101,11 @@ class SpanishGroup(_SpanishHelp, TyperGroup):
             sys.exit(1)
         except MissingExtraError as error:
             print_error(str(error))
+            sys.exit(2)
+        except ModuleNotFoundError as error:
+            if error.name not in UNIX_MODULES:
+                raise
+            print_error(NEEDS_LINUX)
             sys.exit(2)
         except Exception as error:
             if not hasattr(error, "format_message"):
