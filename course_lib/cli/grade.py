@@ -183,6 +183,7 @@ def _told_errors(command: list) -> Iterator[None]:
     from course_lib.grading.classroom.overrides import OverridesError
     from course_lib.grading.classroom.publication import TopicsError
     from course_lib.grading.classroom.rubric import RubricError
+    from course_lib.grading.classroom.spreadsheets import SpreadsheetError
     from course_lib.grading.classroom.worksheet import WorksheetError
     from course_lib.grading.sandbox.box import SandboxError
 
@@ -196,7 +197,7 @@ def _told_errors(command: list) -> Iterator[None]:
         said = str(error)
     except (ClassRunError, CollectionError, SandboxError) as error:
         said, code = str(error), 2
-    except (OverridesError, RubricError, WorksheetError) as error:
+    except (OverridesError, RubricError, SpreadsheetError, WorksheetError) as error:
         said, code = str(error), 2
     except OSError as error:
         said = (
@@ -294,13 +295,14 @@ def _grade_and_publish(
 def _read_by_hand(folder: Path, compare: Path | None, entries: list) -> tuple:
     """Lee lo que se puso a mano: la rúbrica y los cambios; si aún no hay, lo de la otra clase."""
     from course_lib.grading.classroom import overrides, rubric
+    from course_lib.grading.classroom.spreadsheets import by_hand
 
     rubric_sheet, changes = folder / rubric.RUBRIC_FILE, folder / overrides.OVERRIDES_FILE
     if compare is not None:
         for path in (rubric_sheet, changes):
-            other = compare / path.name
-            if other.exists() and not path.exists():
-                write_atomically(path, other.read_bytes())
+            other = by_hand(compare / path.name)
+            if other.exists() and not by_hand(path).exists():
+                write_atomically(folder / other.name, other.read_bytes())
     overrides.write_blank(changes)
     changed = overrides.by_owner(overrides.read_overrides(changes), entries)
     return rubric.read_rubric(rubric_sheet), changed

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course_lib.files import write_atomically
+from course_lib.grading.classroom.spreadsheets import by_hand, read_by_hand
 from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell
-from course_lib.grading.classroom.worksheet import comparable, encoding_of, read_rows, write_rows
+from course_lib.grading.classroom.worksheet import comparable, write_rows
 
 if TYPE_CHECKING:
     from course_lib.grading.classroom.collection import Entry
@@ -61,7 +62,7 @@ ByHand = Mapping[str, Mapping[str, Override]]
 
 def write_blank(path: Path) -> None:
     """Escribe la hoja vacía, si todavía no hay ninguna."""
-    if not path.exists():
+    if not path.exists() and not path.with_suffix(".xlsx").exists():
         write_atomically(path, write_rows([_HEADER], ",", "\r\n").encode("utf-8-sig"))
 
 
@@ -71,13 +72,12 @@ def read_overrides(path: Path) -> list[Override]:
     Errores:
         OverridesError: no es la hoja, o a un renglón le falta algo.
     """
+    path = by_hand(path)
     if not path.exists():
         return []
-    content = path.read_bytes()
-    text = content.decode(encoding_of(content), "replace").removeprefix("\ufeff")
-    delimiter = re.match(r'"?Estudiante"?([,;\t])', text)
-    rows = read_rows(text, delimiter[1]) if delimiter else [[]]
-    if [cell.strip() for cell in rows[0]] != _HEADER:
+    rows = read_by_hand(path, _HEADER[0]) or [[]]
+    header = [cell.strip() for cell in rows[0]]
+    if header[: len(_HEADER)] != _HEADER or any(header[len(_HEADER) :]):
         raise OverridesError(f"«{path}»: sus columnas deben ser {', '.join(_HEADER)}.")
     found = [(line, [cell.strip() for cell in row]) for line, row in enumerate(rows[1:], 2)]
     return [_override(line, cells) for line, cells in found if any(cells)]

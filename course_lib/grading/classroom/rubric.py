@@ -14,8 +14,9 @@ from pathlib import Path
 
 from course_lib.files import write_atomically
 from course_lib.grading.classroom.results import Criterion, Graded, topic_outline
+from course_lib.grading.classroom.spreadsheets import by_hand, mark_as_copy, read_by_hand
 from course_lib.grading.classroom.untrusted_text import plain_cell
-from course_lib.grading.classroom.worksheet import encoding_of, read_rows, write_rows
+from course_lib.grading.classroom.worksheet import write_rows
 from course_lib.grading.sandbox.grader import ExerciseResult
 
 RUBRIC_FILE = "rubric.csv"
@@ -36,15 +37,16 @@ def read_rubric(path: Path) -> Points:
     Errores:
         RubricError: no es la hoja, la rúbrica cambió, o hay unos puntos que no pueden ser.
     """
+    path = by_hand(path)
     if not path.exists():
         return {}
-    content = path.read_bytes()
-    text = content.decode(encoding_of(content), "replace")
-    delimiter = re.match(r'"?Clave"?([,;\t])', text)
-    if delimiter is None:
+    cells = read_by_hand(path, _WHO[0])
+    if not cells:
         raise RubricError(f"«{path}» no es la hoja de la rúbrica: su primera columna es «Clave».")
-    header, *rows = read_rows(text, delimiter[1])
-    columns = {i: _criterion(cell, path) for i, cell in enumerate(header) if i >= len(_WHO)}
+    header, *rows = cells
+    columns = {
+        i: _criterion(cell, path) for i, cell in enumerate(header) if i >= len(_WHO) and cell
+    }
     return {
         row[0]: {
             columns[i]: _points(cell, header[i], row[0])
@@ -73,7 +75,7 @@ def _points(cell: str, column: str, student: str) -> int:
     if re.fullmatch(r"[0-9]{1,3}", cell.strip()) and int(cell) <= most:
         return int(cell)
     raise RubricError(
-        f"rubric.csv, «{student}», columna «{column[:60]}»: se esperaba un entero de 0 a {most}, y "
+        f"La rúbrica, «{student}», columna «{column[:60]}»: se esperaba un entero de 0 a {most}, y "
         f"llegó «{cell.strip()[:20]}». Corrígelo y repite la orden."
     )
 
@@ -129,6 +131,7 @@ def write_rubric(graded: Iterable[Graded], points: Points, path: Path) -> bool:
         rows.append([owner, name, files, *cells])
     text = write_rows([header, *rows], ",", "\r\n")
     write_atomically(path, text.encode("utf-8-sig"))
+    mark_as_copy(path)
     return True
 
 
