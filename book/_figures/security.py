@@ -8,17 +8,20 @@ from book._figures.kit import Figure
 def grading_processes() -> Figure:
     fig = Figure(
         "grading_processes",
-        title="Calificar con dos procesos: el que sabe la respuesta y el que ejecuta la entrega",
-        desc="Arriba, el calificador: lee el cuaderno como texto, sortea entradas nuevas con una "
-        "semilla secreta y guarda la referencia y los errores frecuentes. Abajo, dentro de una "
-        "caja sin red y con límites, el proceso de la entrega recibe solo las celdas y las "
-        "entradas. Lo que devuelve sube como datos, y se compara arriba con lo esperado. De ahí "
-        "salen los puntos, la propiedad que falla y la pista.",
-        height=534,
+        title="Calificar con tres procesos: el que ejecuta la entrega, el juez y el supervisor",
+        desc="Arriba, el juez, uno para cada entrega y con límites: lee el cuaderno como texto, "
+        "sortea entradas nuevas con una semilla secreta y tiene la referencia y los errores "
+        "frecuentes. En medio, dentro de una caja sin red y con límites, el proceso de la entrega "
+        "recibe solo las celdas y las entradas. Lo que devuelve sube como datos, y el juez lo "
+        "compara con lo esperado. Abajo, el supervisor lee del juez un veredicto de tamaño fijo: "
+        "los puntos, la propiedad que falla y la pista.",
+        height=552,
     )
     small = fig.small
     fig.frame(6, 6, 462, 292)
-    fig.text(237, 26, "El calificador: solo aquí está la respuesta", bold=True, size=small)
+    fig.text(
+        237, 26, "El juez, uno por entrega: con límites, y con la respuesta", bold=True, size=small
+    )
     notebook = fig.op(18, 46, 116, 48, "Cuaderno,\ncomo texto", role="input", size=small)
     seed = fig.op(146, 46, 110, 48, "Semilla\nsecreta", role="query", size=small)
     reference = fig.op(
@@ -54,7 +57,13 @@ def grading_processes() -> Figure:
     fig.text(compare.cx - 8, 318, "lo que devuelve,\ncomo datos", anchor="end", size=small)
 
     verdict = fig.op(
-        60, 486, 374, 36, "Puntos, propiedad que falla y pista", role="output", size=small
+        60,
+        486,
+        374,
+        54,
+        "El supervisor guarda el veredicto:\npuntos, propiedad que falla y pista",
+        role="output",
+        size=small,
     )
     fig.arrow(compare.e, (474, compare.cy), (474, verdict.cy), verdict.e)
     return fig

@@ -13,14 +13,14 @@ import pytest
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.publication import publish
 from course_lib.grading.classroom.results import ClassResults, Graded
-from course_lib.grading.classroom.task import Order, course_version, grade_task, result_from_data
+from course_lib.grading.classroom.task import Order, course_version, grade_task
 from course_lib.grading.provenance import (
     COURSE_NOTEBOOKS,
     copied_answers,
     course_cells,
     course_notebook,
 )
-from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
+from course_lib.grading.sandbox.grader import ExerciseResult, Grader, SubmissionResult
 from course_lib.grading.submission import exercises_folder, read_submission, topic_sheet
 from tests.grading.class_zip import CORRECT, right_answers
 from tests.grading.class_zip import notebook as student_notebook
@@ -218,14 +218,12 @@ def test_a_few_equal_answers_are_not_told():
 # Al calificar
 
 
-def test_a_notebook_of_the_course_has_no_grade_and_needs_no_box(monkeypatch):
-    from course_lib.grading.classroom import task
-
-    monkeypatch.setattr(task._GRADER, "_ready", lambda order: pytest.fail("no hay que ejecutarla"))
+def test_a_notebook_of_the_course_has_no_grade_and_is_not_executed(sandbox_here, monkeypatch):
+    monkeypatch.setattr(Grader, "worker", lambda *how: pytest.fail("no hay que ejecutarla"))
     for kind, told in COURSE_NOTEBOOKS.items():
         for topic in (None, "attention", "self_attention"):
             order = Order(5, course_version(), topic)
-            found = result_from_data(grade_task(stored(kind, "self_attention"), order))
+            found = SubmissionResult.from_data(grade_task(stored(kind, "self_attention"), order))
             assert (found.status, found.topic) == ("course", "self_attention")
             assert found.message == told and not found.exercises
 
@@ -272,7 +270,7 @@ def test_the_notice_goes_with_the_grade(sandbox_here):
 
     try:
         copied = with_code("key_value_store", "solutions", renamed)
-        found = result_from_data(grade_task(copied, Order(5, course_version())))
+        found = SubmissionResult.from_data(grade_task(copied, Order(5, course_version())))
     finally:
         close_grader()
     assert found.status == "graded" and found.points == found.max_points, found

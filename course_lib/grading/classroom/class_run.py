@@ -36,7 +36,6 @@ from course_lib.grading.classroom.task import (
     course_version,
     failed,
     grade_task,
-    result_from_data,
 )
 from course_lib.grading.sandbox.box import Limits, SandboxError, why_unavailable
 from course_lib.grading.sandbox.grader import SubmissionResult
@@ -209,7 +208,7 @@ def _fill(waiting: deque, lanes: list[Lane], running: dict, order: Order) -> Non
 def _result_of(future: Future, lane: Lane) -> SubmissionResult | None:
     """Da el resultado de una tarea; None si se perdió con el proceso que la hacía."""
     try:
-        return result_from_data(future.result())
+        return SubmissionResult.from_data(future.result())
     except lane.lost:
         return None
     except CancelledError:
@@ -282,7 +281,7 @@ class ClassFolder:
         """Da el resultado guardado de una entrega, si nada de lo que lo decide cambió."""
         try:
             record = json.loads(self._file(entry).read_text(encoding="utf-8"))
-            result = result_from_data(record["result"])
+            result = SubmissionResult.from_data(record["result"])
         except (OSError, ValueError, TypeError, KeyError):
             return None
         # Reconocer un tema o que lo pidan es lo mismo, si es el mismo: decirlo después no repite.
@@ -345,7 +344,7 @@ def read_class(path: Path) -> list[Graded]:
         return [
             Graded(
                 Entry(one["student"], key, one["source"], b"", one["participant"]),
-                result_from_data(one["result"]),
+                SubmissionResult.from_data(one["result"]),
             )
             for key, one in records.items()
         ]

@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 import threading
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -23,8 +23,7 @@ from course_lib.grading.provenance import (
     course_notebook,
 )
 from course_lib.grading.sandbox.box import Limits, SandboxError
-from course_lib.grading.sandbox.evidence import Evidence
-from course_lib.grading.sandbox.grader import ExerciseResult, Grader, SubmissionResult
+from course_lib.grading.sandbox.grader import Grader, Progress, SubmissionResult
 from course_lib.grading.sandbox.wire import clean
 from course_lib.grading.submission import (
     Sheet,
@@ -89,17 +88,6 @@ def failed(reason: str) -> SubmissionResult:
     return SubmissionResult("failed", clean(reason, 400))
 
 
-def result_from_data(data: dict[str, Any]) -> SubmissionResult:
-    """Rehace un resultado a partir de `SubmissionResult.as_data`, que pudo pasar por JSON."""
-    exercises = [ExerciseResult(**exercise) for exercise in data["exercises"]]
-    evidence = {name: Evidence(**each) for name, each in data["evidence"].items()}
-    known = {field.name for field in fields(SubmissionResult)}  # `points` se deduce
-    made = data | {"exercises": exercises, "evidence": evidence}
-    found = {k: v for k, v in made.items() if k in known}
-    found = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
-    return SubmissionResult(**found)
-
-
 def close_grader() -> None:
     """Termina el calificador de este proceso, si lo hay, cuando acabe lo que esté haciendo."""
     _GRADER.close_when_idle()
@@ -121,27 +109,13 @@ class _WarmGrader:
             if _own_version() != order.version:
                 return failed(OTHER_VERSION)
             try:
-                return self._grade(content, order)
+                return _grade(self._ready(order), content, order)
             except (SandboxError, OSError):
                 self.close()
-                return self._grade(content, order)
+                return _grade(self._ready(order), content, order)
             finally:
                 if self._leaving:
                     self.close()
-
-    def _grade(self, content: bytes, order: Order) -> SubmissionResult:
-        """Califica lo que no es un cuaderno del curso, y avisa si se le parece demasiado."""
-        opened = _open(content, order.topic)
-        if opened is not None and (kind := course_notebook(*opened)):
-            return SubmissionResult("course", COURSE_NOTEBOOKS[kind], opened[1].topic)
-        result = self._ready(order).grade(content, order.seed, topic=order.topic)
-        if opened is None or not result.evidence:
-            return result
-        marks = answer_marks(*opened)
-        evidence = {n: replace(e, mark=marks.get(n, "")) for n, e in result.evidence.items()}
-        copied = copied_answers(*opened)
-        notes = (*result.notes, copied) if copied else result.notes
-        return replace(result, notes=notes, evidence=evidence)
 
     def _ready(self, order: Order) -> Grader:
         kind = (order.sandboxed, order.limits, order.private)
@@ -166,6 +140,28 @@ class _WarmGrader:
         grader, self._grader = self._grader, None
         if grader is not None:
             grader.close()
+
+
+def _grade(grader: Grader, content: bytes, order: Order) -> SubmissionResult:
+    """Califica lo que no es un cuaderno del curso, y avisa si se le parece demasiado.
+
+    Todo lo que se lee de una entrega se lee en su juez.
+    """
+
+    def judge(progress: Progress) -> SubmissionResult:
+        opened = _open(content, order.topic)
+        if opened is not None and (kind := course_notebook(*opened)):
+            return SubmissionResult("course", COURSE_NOTEBOOKS[kind], opened[1].topic)
+        result = grader.judge(content, order.seed, order.topic, progress)
+        if opened is None or not result.evidence:
+            return result
+        marks = answer_marks(*opened)
+        evidence = {n: replace(e, mark=marks.get(n, "")) for n, e in result.evidence.items()}
+        copied = copied_answers(*opened)
+        notes = (*result.notes, copied) if copied else result.notes
+        return replace(result, notes=notes, evidence=evidence)
+
+    return grader.apart(judge)
 
 
 def _open(content: bytes, topic: str | None) -> tuple[Submission, Sheet] | None:

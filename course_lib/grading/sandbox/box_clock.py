@@ -43,14 +43,16 @@ class BoxClock:
 
     Argumentos:
         patience: segundos de pared a partir de los que ya no se perdona ninguna espera.
+        spent: los que ya llevaba, si otro juez empezó a calificarla.
+        wall: los de pared que ya llevaba.
 
     El atributo `wall` son los segundos de pared. Ninguno cuenta el rato en que este proceso estuvo
     detenido: entre dos miradas pasan, como mucho, dos segundos.
     """
 
-    def __init__(self, patience: float) -> None:
-        self.patience, self.wall = patience, 0.0
-        self._own, self._looked = 0.0, time.monotonic()
+    def __init__(self, patience: float, spent: float = 0.0, wall: float = 0.0) -> None:
+        self.patience, self.wall = patience, wall
+        self._own, self._looked = spent, time.monotonic()
         self._worked = time.thread_time()
         self._before: Usage | None = None
         self._our_wait = _waited("/proc/thread-self")

@@ -1,18 +1,19 @@
-"""Califica una entrega: la lee como datos, la ejecuta en una caja y juzga aquí lo que contesta.
+"""Califica una entrega: la lee como datos, la ejecuta en una caja y juzga fuera lo que contesta.
 
-Este proceso es el de confianza: sortea las entradas con una semilla que el estudiante no conoce,
-y es el único que tiene la referencia. El de la entrega (`worker`) solo recibe celdas y entradas.
-Si se cuelga o termina, se sustituye por otro y los demás ejercicios siguen.
+Son tres procesos. El de la entrega (`worker`) está en la caja, y solo recibe celdas y entradas. El
+juez (`judge`) es uno para cada entrega, con límites: la lee, sortea las entradas con una semilla
+que el estudiante no conoce, tiene la referencia, y decodifica y compara lo que llega de la caja. El
+supervisor es quien llama a `Grader`: no lee nada de la entrega, sino lo que el juez dejó dicho. Si
+la caja o el juez se cuelgan o terminan, se sustituyen por otros y los demás ejercicios siguen.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import hashlib
 import json
 import os
-import re
-import resource
 import selectors
 import signal
 import socket
@@ -20,8 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,14 @@ from course_lib.grading.sandbox.box import (
 )
 from course_lib.grading.sandbox.box_clock import BoxClock
 from course_lib.grading.sandbox.evidence import MOST_CODE, Evidence, behaviour, failing_case
+from course_lib.grading.sandbox.judge import (
+    End,
+    HeavyAnswerError,
+    Slate,
+    heavy_is_told,
+    renew_cpu,
+    run_judge,
+)
 from course_lib.grading.sandbox.library_view import (
     answers_of,
     library_modules,
@@ -70,7 +80,7 @@ from course_lib.grading.submission import (
 )
 from course_lib.judging.check import first_verdict, recognise_two, topic_exercises
 from course_lib.judging.exercise import Exercise
-from course_lib.judging.running import remembering
+from course_lib.judging.running import draw_cases, remembering, run_cases
 from course_lib.judging.verdict import Verdict
 
 WHAT_IS_LOST = (
@@ -88,8 +98,11 @@ _QUICK = 1.0
 _START_SECONDS = 60.0
 _KILLED_SECONDS = 1.0
 _CLOSE_SECONDS = 10.0
-_MEMORY = 512 << 20
-"""Los bytes con que se comprueba aquí lo que contesta una entrega, además de los ya ocupados."""
+_MAX_JUDGES = 8
+_JUDGE_SECONDS = 60.0
+"""Los segundos que se espera a un juez, además de los de pared que él espera a la entrega."""
+_TOO_SLOW = "contestó algo que se tarda demasiado en leer o en comparar"
+_TOO_HEAVY = "contestó algo que pide demasiada memoria para leerlo o compararlo"
 
 
 ExerciseResult = Verdict
@@ -133,6 +146,62 @@ class SubmissionResult:
     def as_data(self) -> dict[str, Any]:
         """Da el resultado como datos que JSON puede guardar."""
         return asdict(self) | {"points": self.points, "max_points": self.max_points}
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> SubmissionResult:
+        """Rehace un resultado a partir de `as_data`, que pudo pasar por JSON."""
+        exercises = [ExerciseResult(**exercise) for exercise in data["exercises"]]
+        evidence = {name: Evidence(**each) for name, each in data["evidence"].items()}
+        known = {field.name for field in fields(cls)}  # `points` se deduce
+        made = data | {"exercises": exercises, "evidence": evidence}
+        found = {k: v for k, v in made.items() if k in known}
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in found.items()})
+
+
+@dataclass
+class Progress:
+    """Lo que se sabe de una entrega a medio calificar: lo que un juez deja al que lo sustituya.
+
+    Argumentos:
+        topic: el tema, si ya se leyó.
+        results: los veredictos.
+        failing: los casos en que falla.
+        notes: lo que conviene mirar a mano.
+        lost: por qué se dan por perdidos un ejercicio o una celda (su número).
+        deaths: lo que se miraba cuando murió un juez, la primera vez.
+        current: lo que se está mirando: un ejercicio, una celda o, al leer la entrega, nada.
+        spent: los segundos de la entrega (`BoxClock`).
+        wall: los de pared.
+        cpu: los de procesador del juez.
+        over: si ya no se espera más a esta entrega.
+    """
+
+    topic: str | None = None
+    results: dict[str, ExerciseResult] = field(default_factory=dict)
+    failing: dict[str, Evidence] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    lost: dict[str, str] = field(default_factory=dict)
+    deaths: list[str] = field(default_factory=list)
+    current: str = ""
+    spent: float = 0.0
+    wall: float = 0.0
+    cpu: float = 0.0
+    over: bool = False
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Progress:
+        """Lo rehace a partir de los datos de `asdict`, que pasaron por JSON."""
+        results = {name: ExerciseResult(**each) for name, each in data["results"].items()}
+        failing = {name: Evidence(**each) for name, each in data["failing"].items()}
+        return cls(**data | {"results": results, "failing": failing})
+
+    def after(self, end: End) -> None:
+        """Apunta que el juez murió: la culpa es de lo que miraba, si gasta de más o se repite."""
+        self.spent += max(0.0, end.cpu - self.cpu)
+        if end.slow or self.current in self.deaths:
+            self.lost[self.current] = _TOO_SLOW if end.slow else _TOO_HEAVY
+        else:
+            self.deaths.append(self.current)
 
 
 def grade_submission(
@@ -181,7 +250,9 @@ class Grader:
         if reason:
             raise SandboxError(reason)
         self._folder = tempfile.TemporaryDirectory(prefix="course-grade-")
-        self._views: dict[tuple, Path] = {}
+        self._slate: Slate | None = None  # la tiene el juez
+        self._seen: str | None = None
+        self._warmed: set[str | None] = {None}
         self._start_template()
 
     def _start_template(self) -> None:
@@ -250,7 +321,73 @@ class Grader:
             topic: el tema, salvo que el cuaderno diga que es de otro (`asked_topic`); si falta, se
                 reconoce por lo que define.
         """
-        start = time.monotonic()
+        return self.apart(lambda progress: self.judge(content, seed, topic, progress))
+
+    def apart(self, judge: Callable[[Progress], SubmissionResult]) -> SubmissionResult:
+        """Califica una entrega en un juez; si lo que ella contesta lo mata, sigue otro.
+
+        Argumentos:
+            judge: lo que hace el juez, a partir de lo que se sabía; recibe también en `progress`
+                dónde decir lo que averigua (`told`).
+
+        Errores:
+            SandboxError, OSError, RuntimeError: los que el juez encontró.
+        """
+        start, progress = time.monotonic(), Progress()
+        if self._seen not in self._warmed:
+            self._warm()
+        for attempt in range(_MAX_JUDGES):
+            progress.over = attempt == _MAX_JUDGES - 1
+            with Slate() as slate:
+                work = partial(self._be_judge, judge, progress, slate)
+                end = run_judge(work, self._patience())
+                told = slate.read()
+            if "result" in told:
+                result = SubmissionResult.from_data(told["result"])
+                self._seen = result.topic
+                return replace(result, seconds=time.monotonic() - start)
+            if "error" in told:
+                raise _told_error(*told["error"])
+            if end.stuck:
+                break
+            progress = Progress.from_data(told["progress"]) if told else progress
+            progress.after(end)
+            if "" in progress.lost:
+                return SubmissionResult("unreadable", f"su archivo {progress.lost['']}")
+        return SubmissionResult("failed", _TOO_BUSY, progress.topic)
+
+    def _patience(self) -> float:
+        return self.limits.wall_seconds + self.limits.cell_seconds + _JUDGE_SECONDS
+
+    def _be_judge(
+        self,
+        judge: Callable[[Progress], SubmissionResult],
+        progress: Progress,
+        slate: Slate,
+    ) -> None:
+        self._slate = slate
+        try:
+            slate.write({"result": judge(progress).as_data()})
+        except Exception as error:
+            slate.write({"error": [type(error).__name__, str(error)[:2000]]})
+
+    def _warm(self) -> None:
+        """Deja leído e importado lo del tema anterior, para que no lo haga cada juez.
+
+        Aquí no se deriva nada: donde hay una GPU, quien deriva y después se divide no puede más.
+        """
+        guess_topic(Submission((), frozenset(), ()))  # lee la hoja de todos
+        used_inside(topic_sheet(self._seen).tools)
+        for exercise in topic_exercises(self._seen):
+            with contextlib.suppress(Exception), remembering():  # si algo falla, lo dirá el juez
+                run_cases(exercise, exercise.reference, draw_cases(exercise, 0)[:1])
+                _ = [each.implementation for each in exercise.misconceptions]
+        self._warmed.add(self._seen)
+
+    def judge(
+        self, content: Path | bytes, seed: int, topic: str | None, progress: Progress
+    ) -> SubmissionResult:
+        """Califica una entrega en este mismo proceso, que debe ser un juez."""
         try:
             submission = read_submission(content)
         except SubmissionError as error:
@@ -258,15 +395,20 @@ class Grader:
         topic = asked_topic(submission, topic) if topic else guess_topic(submission)
         if topic is None:
             return SubmissionResult("unknown", UNKNOWN_TOPIC)
-        grading = _Grading(self, submission, topic_sheet(topic), seed)
+        progress.topic = topic
+        grading = _Grading(self, submission, topic_sheet(topic), seed, progress)
         try:
             results, broken = grading.run()
         except MachineBusyError:
             return SubmissionResult("failed", _TOO_BUSY, topic)
-        seconds = time.monotonic() - start
-        notes = tuple(grading.notes)
-        evidence = grading.evidence()
-        return SubmissionResult("graded", "", topic, results, broken, seconds, notes, evidence)
+        notes, evidence = tuple(progress.notes), grading.evidence()
+        return SubmissionResult("graded", "", topic, results, broken, 0.0, notes, evidence)
+
+    def tell(self, progress: Progress) -> None:
+        """Deja dicho lo que el juez averiguó, y renueva su procesador para lo que empieza."""
+        if self._slate is not None:
+            renew_cpu()
+            self._slate.write({"progress": asdict(progress)})
 
     def worker(
         self, sheet: Sheet, answers: tuple[str, ...], clock: BoxClock, errors: ErrorFilter
@@ -289,14 +431,26 @@ class Grader:
         return tempfile.TemporaryDirectory(dir=self._folder.name)
 
     def _view(self, sheet: Sheet, answers: tuple[str, ...]) -> Path:
-        key = (sheet.tools, answers)
-        if key not in self._views:
-            folder = Path(self._folder.name, f"library{len(self._views)}")
-            folder.mkdir()
-            folder.chmod(0o755)
-            write_view(folder, sheet.tools, answers)
-            self._views[key] = folder
-        return self._views[key]
+        """Da la carpeta con una vista, que escribe el primer juez que la necesita."""
+        key = json.dumps([sorted(sheet.tools), answers])
+        folder = Path(self._folder.name, f"library-{hashlib.sha256(key.encode()).hexdigest()[:16]}")
+        if not folder.exists():
+            made = Path(tempfile.mkdtemp(dir=self._folder.name))
+            made.chmod(0o755)
+            write_view(made, sheet.tools, answers)
+            made.rename(folder)  # si el juez muere a medias, no queda una a medias
+        return folder
+
+
+def _told_error(kind: str, message: str) -> Exception:
+    """Rehace la excepción de un juez."""
+    known = {each.__name__: each for each in (SandboxError, RuntimeError)}
+    if kind in known:
+        return known[kind](message)
+    error = getattr(builtins, kind, None)
+    if isinstance(error, type) and issubclass(error, OSError):
+        return OSError(message)
+    return RuntimeError(f"{kind}: {message}")
 
 
 def _user_namespace(info: bytes) -> int:
@@ -428,22 +582,38 @@ class Worker:
 class _Grading:
     """La calificación de una entrega, ejercicio por ejercicio."""
 
-    def __init__(self, grader: Grader, submission: Submission, sheet: Sheet, seed: int) -> None:
+    def __init__(
+        self,
+        grader: Grader,
+        submission: Submission,
+        sheet: Sheet,
+        seed: int,
+        progress: Progress,
+    ) -> None:
         self.grader, self.submission, self.sheet = grader, submission, sheet
         self.seed, self._class_seed = seed_for(submission, seed), seed
         self.exercises = topic_exercises(sheet.topic)
-        self.results: dict[str, ExerciseResult] = {}
-        self.lost_cells: dict[int, str] = {}
+        self.progress, self.results = progress, progress.results
+        self.lost_cells = {int(what): why for what, why in progress.lost.items() if what.isdigit()}
         self.broken: dict[int, str] = {}
         self.told: dict[int, str] | None = None  # sin las que solo echan de menos una respuesta
-        self.notes: list[str] = []
-        self._failing: dict[str, Evidence] = {}
         self._cells = needed_cells(submission, sheet)
         self._workers = 0
-        self._clock = BoxClock(grader.limits.wall_seconds)
+        self._clock = BoxClock(grader.limits.wall_seconds, progress.spent, progress.wall)
         answers = (name for exercise in self.exercises for name in answers_of(exercise))
         self._errors = ErrorFilter(submission.cells, (name.rpartition(".")[2] for name in answers))
         self._repeated: set[int | str] = set()
+        for exercise in self.exercises:
+            if exercise.name in progress.lost and exercise.name not in self.results:
+                why = f"tu código {progress.lost[exercise.name]}"
+                self.results[exercise.name] = _failed(exercise, why)
+
+    def _look_at(self, what: int | str) -> None:
+        """Deja dicho qué se va a mirar: si el juez muere, se sabrá con qué."""
+        progress = self.progress
+        progress.current, progress.cpu = str(what), time.process_time()
+        progress.spent, progress.wall = self._clock(), self._clock.wall
+        self.grader.tell(progress)
 
     def run(self) -> tuple[tuple[ExerciseResult, ...], tuple[str, ...]]:
         for answers, group in _groups(self.exercises, self.sheet, self.submission):
@@ -459,7 +629,7 @@ class _Grading:
         for exercise in self.exercises:
             name = self.sheet.names[exercise.name]
             cells = [self.submission.cells[i] for i in defining_cells(self.submission, name)]
-            seen = self._failing.get(exercise.name, Evidence())
+            seen = self.progress.failing.get(exercise.name, Evidence())
             found[exercise.name] = replace(seen, code=cells[-1][:MOST_CODE] if cells else "")
         return found
 
@@ -468,9 +638,9 @@ class _Grading:
         while waiting := [e for e in group if e.name not in self.results]:
             self._require_time()
             self._workers += 1
-            if self._workers > _MAX_WORKERS or self._left() <= 0:
+            if self._workers > _MAX_WORKERS or self._left() <= 0 or self.progress.over:
                 reason = "tu cuaderno se detuvo o tardó demasiadas veces y no se llegó a comprobar"
-                self.results |= {e.name: _failed(e, reason) for e in waiting}
+                self.results.update({e.name: _failed(e, reason) for e in waiting})
                 return
             view = self.sheet, answers
             with self.grader.worker(*view, self._clock, self._errors) as worker:
@@ -492,11 +662,14 @@ class _Grading:
                 continue
             seconds = max(0.0, min(self.grader.limits.cell_seconds, self._left()))
             source = self.submission.cells[index]
+            self._look_at(index)
             try:
-                reply = worker.ask({"op": "cell", "source": source}, seconds)
+                with heavy_is_told():
+                    reply = worker.ask({"op": "cell", "source": source}, seconds)
             except ConversationError as error:
                 if not self._deserves_another(worker, error, index):
                     self.lost_cells[index] = self.broken[index] = _why_lost(error)
+                    self.progress.lost[str(index)] = self.broken[index]
                 return False
             if reply.get("ok") is not True:
                 self.broken[index] = _error_text(reply, self._errors)
@@ -505,8 +678,9 @@ class _Grading:
     def _check_until_lost(self, worker: Worker, waiting: list[Exercise]) -> None:
         for exercise in waiting:
             start, before = time.monotonic(), self._clock()
+            self._look_at(exercise.name)
             try:
-                with _bounded_memory():
+                with heavy_is_told():
                     student, result = self._check(worker, exercise)
             except ConversationError as error:
                 self._require_time()
@@ -519,8 +693,9 @@ class _Grading:
             self.results[exercise.name] = result = replace(result, seconds=seconds)
             if self._clock() - before > _QUICK:  # repetirla con más entradas le quitaría su tiempo
                 continue
+            self._look_at(exercise.name)  # y con eso queda dicho su resultado
             try:
-                with _bounded_memory():
+                with heavy_is_told():
                     self._look_closer(exercise, student, result)
             except ConversationError:  # su resultado ya está, y los demás tendrán otro proceso
                 return
@@ -531,7 +706,9 @@ class _Grading:
         self.results[exercise.name] = two
         if two.status in ("wrong", "error") and not two.hinted:
             made = behaviour(exercise, student, two, self._class_seed)
-            self._failing[exercise.name] = replace(self._failing[exercise.name], behaviour=made)
+            self.progress.failing[exercise.name] = replace(
+                self.progress.failing[exercise.name], behaviour=made
+            )
 
     def _deserves_another(self, worker: Worker, error: ConversationError, what: int | str) -> bool:
         """Dice si algo se repite en otra caja, una sola vez: a la suya la mataron desde fuera."""
@@ -557,7 +734,9 @@ class _Grading:
             student = decode(found.get("value"), found["tensors"])
         with remembering():
             verdict = first_verdict(exercise, student, seed=self.seed)
-            self._failing[exercise.name] = failing_case(exercise, student, verdict, self.seed)
+            self.progress.failing[exercise.name] = failing_case(
+                exercise, student, verdict, self.seed
+            )
         self._take_note(exercise, verdict)
         return student, verdict
 
@@ -568,7 +747,7 @@ class _Grading:
             return
         if unusual := unusual_names(self.submission, self.sheet.given):
             names = ", ".join(f"«{clean(name, 40)}»" for name in unusual[:5])
-            self.notes.append(
+            self.progress.notes.append(
                 f"{exercise.name}: no usar la respuesta se vigila dentro del proceso de la "
                 f"entrega, que podría burlarlo; su código usa {names}. Míralo a mano."
             )
@@ -619,6 +798,8 @@ def _why_lost(error: ConversationError) -> str:
         return "tardó demasiado"
     if isinstance(error, MemoryExceededError):
         return "usó demasiada memoria"
+    if isinstance(error, HeavyAnswerError):
+        return _TOO_HEAVY
     if isinstance(error, ProtocolError):
         return "contestó algo que no se puede leer, o demasiado grande"
     return "terminó el proceso en que se ejecuta"
@@ -629,34 +810,6 @@ def _error_text(reply: dict, errors: ErrorFilter) -> str:
     line = errors.line(clean(reply.get("line"), 120))
     kind = errors.kind(kind)
     return kind + (f": {message}" if errors.says(message) else "") + (f" ({line})" if line else "")
-
-
-@contextlib.contextmanager
-def _bounded_memory() -> Iterator[None]:
-    """Limita la memoria de este proceso mientras calcula con lo que contestó una entrega.
-
-    Errores:
-        MemoryExceededError: no le bastó con esa; la culpa es de lo que contestó.
-    """
-    limits = resource.getrlimit(resource.RLIMIT_AS)
-    if sys.platform != "linux":
-        yield
-        return
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    most = used + _MEMORY
-    if limits[0] != resource.RLIM_INFINITY:
-        most = min(most, limits[0])
-    resource.setrlimit(resource.RLIMIT_AS, (most, limits[1]))
-    try:
-        yield
-    except MemoryError:
-        raise MemoryExceededError from None
-    except RuntimeError as error:  # así lo dice torch
-        if re.search(r"allocate\s+memory", str(error)):
-            raise MemoryExceededError from None
-        raise
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def _failed(exercise: Exercise, message: str) -> ExerciseResult:

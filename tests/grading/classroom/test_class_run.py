@@ -25,7 +25,6 @@ from course_lib.grading.classroom.task import (
     course_version,
     failed,
     grade_task,
-    result_from_data,
 )
 from course_lib.grading.sandbox.box import Limits, SandboxError
 from course_lib.grading.sandbox.grader import SubmissionResult
@@ -395,7 +394,7 @@ def order(**options):
 
 def test_a_task_gives_plain_data_and_never_raises(sandbox_here, monkeypatch):
     data = json.loads(json.dumps(grade_task(content(RIGHT), order())))
-    assert result_from_data(data).points == 3
+    assert SubmissionResult.from_data(data).points == 3
     assert grade_task(content(RIGHT), Order(5, "otra"))["message"].startswith("el proceso que cal")
 
     def explode(*arguments, **options):

@@ -13,8 +13,10 @@ import pytest
 import course_lib
 from course_lib.grading.sandbox.box import Limits
 from course_lib.grading.sandbox.grader import Grader
-from tests.grading.sandbox.hostile.cases import CASES, RIGHT, TIES, WRONG, notebook
+from tests.grading.sandbox.hostile.cases import CASES, DISRUPTION, RIGHT, TIES, WRONG, notebook
+from tests.grading.sandbox.hostile.more_cases import MORE_CASES
 
+ALL = [*CASES, *MORE_CASES]
 SEED = 90125
 SHORT = {"soft": "attention.soft_argmax", "hard": "attention.hard_argmax"}
 SHORT["ties"] = "attention.read_plot"
@@ -68,7 +70,7 @@ def without_times(result):
     return replace(result, seconds=0.0, exercises=exercises)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@pytest.mark.parametrize("case", ALL, ids=[case.name for case in ALL])
 def test_each_hostile_submission_gets_what_it_deserves(
     case, grader, neighbour, before, secrets, tmp_path
 ):
@@ -88,9 +90,11 @@ def test_each_hostile_submission_gets_what_it_deserves(
     assert not Path(secrets["marker"]).exists(), "el calificador ejecutó código de la entrega"
     assert all(text.isprintable() and len(text) < 1200 for text in told), "un mensaje sin limpiar"
     json.dumps(result.as_data())
-    after = without_times(grader.grade(neighbour, SEED))
-    assert after == before, "la entrega de al lado cambió"
+    # Quien estorba, cada vez; de las demás, una de cada cinco y la última.
+    if case in DISRUPTION or ALL.index(case) % 5 == 0 or case is ALL[-1]:
+        after = without_times(grader.grade(neighbour, SEED))
+        assert after == before, "la entrega de al lado cambió"
 
 
 def test_hostile_names_are_all_different_and_many():
-    assert len({case.name for case in CASES}) == len(CASES) >= 40
+    assert len({case.name for case in ALL}) == len(ALL) >= 160
