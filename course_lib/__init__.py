@@ -16,6 +16,7 @@ __all__ = [
             ".judging.check": ("check",),
             ".judging.mine": ("mine",),
             ".judging.summary": ("resumen",),
+            ".judging.table": ("check_table",),
         },
     ),
 ]

@@ -293,10 +293,15 @@ def needed_cells(submission: Submission, sheet: Sheet) -> list[int]:
     """Da las posiciones de las celdas que hay que ejecutar para comprobar los ejercicios.
 
     Son las que escribió el estudiante y, de las que el cuaderno da y siguen como estaban, las que
-    definen o cambian algo que usan las demás: ni las demostraciones ni las gráficas.
+    definen o cambian algo que usan las demás: ni las demostraciones ni las gráficas. Lo escrito
+    detrás de la última comprobación, un experimento, se trata como lo que el cuaderno da: medir
+    tarda, y lo lee una persona.
     """
     cells = [_Cell.read(text) for text in submission.cells]
-    given = {i for i, text in enumerate(submission.cells) if _normal(text) in sheet.given}
+    last = _last_check(submission)
+    given = {
+        i for i, text in enumerate(submission.cells) if i > last or _normal(text) in sheet.given
+    }
     needed = {i for i in range(len(cells)) if i not in given or cells[i] is None}
     modules = {name for cell in cells if cell is not None for name in cell.modules}
     wanted = set(sheet.names.values())
@@ -311,6 +316,13 @@ def needed_cells(submission: Submission, sheet: Sheet) -> list[int]:
         if not more:
             return sorted(needed)
         needed |= more
+
+
+def _last_check(submission: Submission) -> int:
+    """La celda que hace la última comprobación; si no hay ninguna, la última de todas."""
+    trees = [_parse(text) for text in submission.cells]
+    checked = [i for i, tree in enumerate(trees) if tree and any(map(is_check, ast.walk(tree)))]
+    return checked[-1] if checked else len(trees)
 
 
 @dataclass(frozen=True)

@@ -184,7 +184,7 @@ def _new_shell() -> Any:
 
 
 def _show_only(library: str) -> None:
-    """Deja importar solo lo que hay en la vista; ni `check` ni `mine` hacen nada: no califican."""
+    """Deja importar solo lo que hay en la vista; lo que comprueba no hace nada: no califica."""
     running.LIBRARY_FOLDERS += (library, f"{PYTHON}/", f"{TRUSTED}/")
     course_lib.__path__ = [f"{library}/course_lib"]
     for package in (course_lib.judging, course_lib.notebooks, course_lib.grading):
@@ -192,6 +192,7 @@ def _show_only(library: str) -> None:
     for module in (check_module, course_lib.grading.check):
         module.check = lambda *args, **kwargs: None
     course_lib.mine = _nothing_of_the_course
+    course_lib.check_table = check_module.check
     # Una instalación editable añade un buscador que conoce la carpeta entera de la biblioteca.
     editable = [f for f in sys.meta_path if "__editable__" in getattr(f, "__module__", "")]
     sys.meta_path = [finder for finder in sys.meta_path if finder not in editable]

@@ -714,6 +714,17 @@ def test_only_the_cells_that_matter_are_executed(tmp_path):
     assert needed("scale = (", "nonlocal x") == {given[6], "scale = (", "nonlocal x"}
 
 
+def test_an_experiment_is_not_repeated_to_grade():
+    """Lo que está detrás de la última comprobación solo se ejecuta si una respuesta lo necesita."""
+    sheet = replace(topic_sheet("attention"), names={"a.f": "f"})
+    answer, checked = "def f(x): return x + scale", 'check("a.f", f)'
+    after = ["table = measure()", "scale = 1", "scale.clear()", "print(table)"]
+    submission = read_submission(json.dumps(notebook([answer, checked, *after])).encode())
+    assert needed_cells(submission, sheet) == [0, 1, 3, 4]
+    unchecked = read_submission(json.dumps(notebook([answer, *after])).encode())
+    assert needed_cells(unchecked, sheet) == [0, 1, 2, 3, 4]
+
+
 def test_the_answers_are_the_reference_and_what_is_declared():
     (soft, *_) = grader_module.topic_exercises("attention")
     assert answers_of(soft) == ("course_lib.primitives.attention.soft_argmax",)
