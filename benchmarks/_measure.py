@@ -109,6 +109,14 @@ def require_same(jobs: Jobs, reference: str, same: Callable[[Any, Any], None]) -
             ) from error
 
 
+def same_gradient(name: str, ours: torch.Tensor, theirs: torch.Tensor) -> None:
+    """Exige el mismo gradiente; en una GPU, donde el orden de las sumas cambia, casi el mismo."""
+    if theirs.is_cuda:
+        assert (ours - theirs).norm() <= 1e-3 * theirs.norm(), name
+    else:
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6, msg=name)
+
+
 def alternate(
     jobs: Jobs, device: str, *, rounds: tuple[int, int] = ROUNDS, turn: float = SHORT
 ) -> dict[str, list[float]]:

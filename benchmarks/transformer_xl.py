@@ -17,7 +17,7 @@ solo las operaciones necesarias: las claves visibles y, en la lectura, sin proye
 import torch
 import torch.nn.functional as F
 
-from benchmarks._measure import compare, rows_of
+from benchmarks._measure import compare, rows_of, same_gradient
 from benchmarks._transfo_xl import (
     D_FF,
     D_MODEL,
@@ -103,7 +103,7 @@ def same_loss_and_gradients(ours, theirs):
     found = gradients_of(ours[1]) if ours[1] is theirs[1] else None
     found = found or {name: p.grad for name, p in ours[1].named_parameters()}
     for name, gradient in expected.items():
-        torch.testing.assert_close(found[name], gradient, rtol=1e-4, atol=1e-6, msg=name)
+        same_gradient(name, found[name], gradient)
 
 
 def flops(memory: int, t: int) -> float:

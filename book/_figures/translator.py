@@ -173,13 +173,19 @@ def translator_steps() -> Figure:
     return fig
 
 
-# «The selected files could not be deleted.», con el traductor de mensajes: los candidatos tras
-# «No se», y las tres del haz, con su puntuación.
-AFTER_NO_SE = {"pu": "27.9 %", "han": "22.5 %", "pueden": "21.5 %", "pudo": "8.5 %", "ha": "4.3 %"}
+# «Are you sure you want to delete this account?», con el traductor de mensajes: los candidatos tras
+# «¿», y las tres del haz, con su puntuación.
+AFTER_QUESTION = {
+    "Está": "45.8 %",
+    "Seguro": "35.6 %",
+    "Confir": "4.9 %",
+    "Desea": "1.5 %",
+    "Real": "1.1 %",
+}
 BEAM_OF_THREE = {
-    "No se pueden eliminar los archivos seleccionados.": "−1.69",
-    "No se han podido eliminar los archivos seleccionados.": "−1.86",
-    "No se pudieron eliminar los archivos seleccionados.": "−1.96",
+    "¿Seguro que quiere eliminar esta cuenta?": "−1.58",
+    "¿Está seguro de que quiere eliminar esta cuenta?": "−1.61",
+    "¿Seguro que quiere borrar esta cuenta?": "−1.67",
 }
 
 
@@ -187,17 +193,16 @@ def translator_messages() -> Figure:
     fig = Figure(
         "translator_messages",
         title="Donde el haz y la voraz no escriben lo mismo",
-        desc="«The selected files could not be deleted.» Tras «No se», el candidato más probable "
-        "es «pu», con 27.9 %, y con él la voraz escribe «No se pudieron eliminar los archivos "
-        "seleccionados». El haz de tres pone delante «No se pueden eliminar» y «No se han podido "
-        "eliminar».",
+        desc="«Are you sure you want to delete this account?» Tras «¿», el candidato más probable "
+        "es «Está», con 45.8 %, y con él la voraz escribe «¿Está seguro de que quiere eliminar "
+        "esta cuenta?». El haz de tres pone delante «¿Seguro que quiere eliminar esta cuenta?».",
         height=372,
     )
-    fig.text(8, 18, "«The selected files could not be deleted.»", anchor="start", bold=True)
-    fig.text(8, 50, "tras «No se», los candidatos", anchor="start", size=fig.small)
-    for i, (word, share) in enumerate(AFTER_NO_SE.items()):
+    fig.text(8, 18, "«Are you sure you want to delete this account?»", anchor="start", bold=True)
+    fig.text(8, 50, "tras «¿», los candidatos", anchor="start", size=fig.small)
+    for i, (word, share) in enumerate(AFTER_QUESTION.items()):
         y = 80 + 26 * i
-        wide = 8 * float(share.removesuffix(" %"))
+        wide = 5 * float(share.removesuffix(" %"))
         fig.text(88, y, word, anchor="end", size=fig.small, bold=i == 0)
         fig.hbar(96, y - 10, wide, 20, "output")
         fig.text(104 + wide, y, share, anchor="start", size=fig.small)
@@ -205,7 +210,7 @@ def translator_messages() -> Figure:
     for i, (text, score) in enumerate(BEAM_OF_THREE.items()):
         y = 252 + 46 * i
         fig.text(8, y, score, anchor="start", size=fig.small, bold=i == 0)
-        fig.text(72, y, text.replace(" los ", "\nlos "), anchor="start", size=fig.small)
+        fig.text(72, y, text.replace(" eliminar ", "\neliminar ").replace(" borrar ", "\nborrar "), anchor="start", size=fig.small)
     return fig
 
 

@@ -67,9 +67,7 @@ ahí escribe, sin avisar, algo que puede no tener que ver. No distingue «tú» 
 se refiere un mensaje suelto. Traduce como tradujeron muchas personas, con sus errores. Las familias
 se reconocen por el nombre del catálogo: algún programa de la prueba («sc», de LibreOffice) comparte
 paquete con otros de entrenamiento. Casi iguales a uno de entrenamiento, salvo cifras y marcas, son
-uno de cada ocho; sin ellos, el BLEU baja alrededor de un punto. Los pesos guardados se entrenaron
-con el relleno de los lotes escrito como un token corriente, el 0: un descuido que el guion ya no
-tiene, y que no se ha vuelto a medir.""",
+uno de cada ocho; sin ellos, el BLEU baja alrededor de un punto.""",
 )
 
 

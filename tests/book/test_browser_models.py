@@ -671,9 +671,9 @@ def test_the_beam_offers_three_and_any_can_be_followed(open_laboratory, translat
 
 def test_greedy_and_beam_differ_in_the_messages_as_in_the_figure(open_laboratory):
     lab, figure = open_laboratory("translator_messages", "messages").ready(), translator_figures
-    assert lab.tokens(1)[0] == "<es>" and lab.bars() == figure.AFTER_NO_SE
-    *_, third = figure.BEAM_OF_THREE
-    assert lab.settle("mira").startswith(f"«{third}»")
+    assert lab.tokens(1)[0] == "<es>" and lab.bars() == figure.AFTER_QUESTION
+    _, second, _ = figure.BEAM_OF_THREE
+    assert lab.settle("mira").startswith(f"«{second}»")
     lab.page.get_by_role("button", name="Haz de 3").press("Enter")
     lab.settle("Las tres del haz")
     offered = [f"{text} ({score})" for text, score in figure.BEAM_OF_THREE.items()]

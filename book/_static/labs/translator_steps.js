@@ -9,7 +9,7 @@ const CANDIDATES = 5, BEAM = 3, PAUSE = 250, LOOK = [1, 3];
 // Con qué oración empieza cada traductor, y a qué idioma la lleva si va a varios.
 const FIRST = {
   translator: ["Lava los pimientos rojos y córtalos en tiras."],
-  messages: ["The selected files could not be deleted.", "<es>"],
+  messages: ["Are you sure you want to delete this account?", "<es>"],
 };
 
 export async function build(place, folder) {
