@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from book._figures.kit import Box, Figure, looks_and_guesses
 
 SOURCE = ("Ensalada", "de", "atún", "</s>")
@@ -210,7 +212,8 @@ def translator_messages() -> Figure:
     for i, (text, score) in enumerate(BEAM_OF_THREE.items()):
         y = 252 + 46 * i
         fig.text(8, y, score, anchor="start", size=fig.small, bold=i == 0)
-        fig.text(72, y, text.replace(" eliminar ", "\neliminar ").replace(" borrar ", "\nborrar "), anchor="start", size=fig.small)
+        lines = re.sub(" (eliminar|borrar) ", r"\n\1 ", text)
+        fig.text(72, y, lines, anchor="start", size=fig.small)
     return fig
 
 
