@@ -19,9 +19,7 @@ def grading_processes() -> Figure:
     )
     small = fig.small
     fig.frame(6, 6, 462, 292)
-    fig.text(
-        237, 26, "El juez, uno por entrega: con límites, y con la respuesta", bold=True, size=small
-    )
+    fig.text(237, 26, "El juez: uno por entrega, con límites", bold=True, size=small)
     notebook = fig.op(18, 46, 116, 48, "Cuaderno,\ncomo texto", role="input", size=small)
     seed = fig.op(146, 46, 110, 48, "Semilla\nsecreta", role="query", size=small)
     reference = fig.op(
