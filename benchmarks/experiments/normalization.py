@@ -21,7 +21,8 @@ from course_lib.layers.encoder_decoder import Encoder
 from course_lib.training.loop import train
 
 LONGEST, WIDTH, BATCH, STEPS, WARMUP = 15, 32, 32, 300, 100
-RATES = (3e-4, 1e-3, 3e-3, 1e-2)  # con 18 bloques, sin la mayor
+RATES = {18: (1e-4, 3e-4, 1e-3, 3e-3, 1e-2), 6: (1e-3, 3e-3, 1e-2, 3e-2)}
+RATES[2] = RATES[6]
 PAD, START = 0, 1
 
 
@@ -117,8 +118,7 @@ def rivals():
         options = {"depth": depth, "placement": placement, "norm": "rms" if norm else "layer"}
         note = ", calentando" if warmup else ""
         fit, whom = partial(trained, options, warmup), f"pre, {depth} bloques"
-        rates = RATES[:-1] if depth == 18 else RATES
-        found[f"{name}, {depth} bloques{note}"] = Rival(fit, rates, whom)
+        found[f"{name}, {depth} bloques{note}"] = Rival(fit, RATES[depth], whom)
     return found | {"solo frecuencias": Rival(only_frequencies)}
 
 

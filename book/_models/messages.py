@@ -67,7 +67,7 @@ ahí escribe, sin avisar, algo que puede no tener que ver. No distingue «tú» 
 se refiere un mensaje suelto. Traduce como tradujeron muchas personas, con sus errores. Las familias
 se reconocen por el nombre del catálogo: algún programa de la prueba («sc», de LibreOffice) comparte
 paquete con otros de entrenamiento. Casi iguales a uno de entrenamiento, salvo cifras y marcas, son
-uno de cada ocho; sin ellos, el BLEU baja alrededor de un punto.""",
+uno de cada ocho; sin ellos, el BLEU de un modelo anterior bajaba alrededor de un punto.""",
 )
 
 
