@@ -43,6 +43,8 @@ class CourseSettings:
         logo: su logotipo, un SVG; None si es el que viene.
         contact: un correo o una dirección donde preguntar; vacío si no se dice.
         topics: los temas que tiene, en el orden en que se dijeron; vacío si son todos.
+        own_topics: la carpeta de los temas propios, con sus `solutions/` y `exercises/`; None si no
+            tiene.
         leave_out: las páginas del libro que tampoco tiene, aunque no sean de ningún tema.
         scale: en qué escala se ve la nota; None si solo se ven puntos.
         late: lo que se descuenta por entregar tarde; None si nada.
@@ -53,6 +55,7 @@ class CourseSettings:
     logo: Path | None = None
     contact: str = ""
     topics: tuple[str, ...] = ()
+    own_topics: Path | None = None
     leave_out: tuple[str, ...] = ()
     scale: Scale | None = None
     late: LatePolicy | None = None
@@ -88,7 +91,7 @@ AS_IT_COMES = CourseSettings()
 
 
 def find_course_settings(path: Path | None = None) -> CourseSettings:
-    """Lee el `course.toml` que se nombra, el de la carpeta en que se está o el del proyecto.
+    """Lee el `course.toml` que se nombra, el de esta carpeta (o una de encima) o el del proyecto.
 
     Errores:
         CourseSettingsError: no se puede leer, o hay en él algo que no vale.
@@ -96,7 +99,8 @@ def find_course_settings(path: Path | None = None) -> CourseSettings:
     if path is not None:
         return read_course_settings(path)
     here = Path.cwd()
-    return settings_in(here if (here / COURSE_FILE).is_file() else _PACKAGE.parent)
+    folders = (each for each in (here, *here.parents) if (each / COURSE_FILE).is_file())
+    return settings_in(next(folders, _PACKAGE.parent))
 
 
 def settings_in(folder: Path) -> CourseSettings:
@@ -109,9 +113,16 @@ def settings_in(folder: Path) -> CourseSettings:
     return read_course_settings(path) if path.is_file() else AS_IT_COMES
 
 
-def known_topics() -> list[str]:
-    """Los temas que se saben corregir."""
-    return sorted(path.stem for path in (_PACKAGE / "judging" / "exercises").glob("*.json"))
+def known_topics(own: Path | None = None) -> list[str]:
+    """Los temas que se saben corregir.
+
+    Argumentos:
+        own: la carpeta de los temas propios, que se suman a los del curso.
+    """
+    topics = {path.stem for path in (_PACKAGE / "judging" / "exercises").glob("*.json")}
+    if own is not None:
+        topics |= {path.parent.name for path in (own / "solutions").glob("*/*.md")}
+    return sorted(topics)
 
 
 def chapters_of(topic: str) -> set[str]:
@@ -167,12 +178,14 @@ def _why_not_toml(path: Path, told: str) -> str:
 
 def _settings(found: dict[str, Any], path: Path) -> CourseSettings:
     for key in found:
-        if key not in (*_READERS, *_SCALE_KEYS):
-            known = ", ".join((*_READERS, *_SCALE_KEYS))
+        if key not in (*_READERS, *_TOPIC_READERS, *_SCALE_KEYS):
+            known = ", ".join((*_READERS, *_TOPIC_READERS, *_SCALE_KEYS))
             raise CourseSettingsError(
                 f"`{key}`: no es ninguna de las claves, que son {known}. Corrígela o quítala."
             )
     read = {key: _READERS[key](found[key], path) for key in found if key in _READERS}
+    known = known_topics(read.get("own_topics"))
+    read |= {key: _TOPIC_READERS[key](found[key], known) for key in found if key in _TOPIC_READERS}
     return CourseSettings(**read, scale=_read_scale(found))
 
 
@@ -237,8 +250,24 @@ def _is_svg(content: bytes) -> bool:
     return drawing is not None and drawing.tag.endswith("svg") and "viewBox" in drawing.attrib
 
 
-def _topics(value: object, path: Path) -> tuple[str, ...]:
-    known = known_topics()
+def _own_topics(value: object, path: Path) -> Path:
+    if not isinstance(value, str) or not value.strip():
+        raise _wrong("own_topics", "el nombre de una carpeta, como «mis_temas»", value)
+    folder = (path.parent / value).resolve()
+    if folder.exists() and not folder.is_dir():
+        raise _wrong("own_topics", "una carpeta", value)
+    if folder == _PACKAGE.parent:
+        expected = "una carpeta que no fuera la del curso, donde ya están los suyos"
+        raise _wrong("own_topics", expected, value)
+    ours = known_topics()
+    sources = sorted(each.parent.name for each in (folder / "solutions").glob("*/*.md"))
+    if taken := [topic for topic in sources if topic in ours]:
+        told = f"«{taken[0]}» ya es un tema del curso; a la carpeta «{folder / 'solutions'}"
+        raise CourseSettingsError(f"`own_topics`: {told}/{taken[0]}» ponle otro nombre.")
+    return folder
+
+
+def _topics(value: object, known: list[str]) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         raise _wrong("topics", f"una lista con alguno de estos temas: {', '.join(known)}", value)
     for each in value:
@@ -258,7 +287,7 @@ def _pages(value: object, path: Path) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _late(value: object, path: Path) -> LatePolicy:
+def _late(value: object, topics: list[str]) -> LatePolicy:
     known = {"due", "per_day", "grace", "maximum"}
     if not isinstance(value, dict) or not {"due", "per_day"} <= set(value) <= known:
         raise _wrong(
@@ -271,8 +300,8 @@ def _late(value: object, path: Path) -> LatePolicy:
     if not isinstance(value["due"], dict) or not value["due"]:
         example = "la fecha de cada tema, como `due = { attention = 2026-03-16T23:59:00 }`"
         raise _wrong("late.due", example, value["due"])
-    topics = _topics(list(value["due"]), path)
-    due = {topic: _moment(f"late.due.{topic}", value["due"][topic]) for topic in topics}
+    named = _topics(list(value["due"]), topics)
+    due = {topic: _moment(f"late.due.{topic}", value["due"][topic]) for topic in named}
     return LatePolicy(due, per_day, grace, maximum)
 
 
@@ -290,10 +319,11 @@ _READERS: dict[str, Callable[[Any, Path], Any]] = {
     "institution": _text("institution"),
     "logo": _logo,
     "contact": _contact,
-    "topics": _topics,
+    "own_topics": _own_topics,
     "leave_out": _pages,
-    "late": _late,
 }
+_TOPIC_READERS: dict[str, Callable[[Any, list[str]], Any]] = {"topics": _topics, "late": _late}
+"""Lo que nombra temas, que se lee cuando se sabe cuáles hay."""
 
 
 # La escala

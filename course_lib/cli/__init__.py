@@ -10,7 +10,7 @@ import typer
 
 from course_lib import __version__
 from course_lib.cli import check, doctor, explain, grade, new, regenerate, release, try_
-from course_lib.cli.project import course_name
+from course_lib.cli.project import announce_own_topics, course_name
 from course_lib.cli.terminal import SpanishCommand, SpanishGroup, apply_spanish_panels
 
 apply_spanish_panels()
@@ -39,6 +39,7 @@ def course(
     ] = False,
 ) -> None:
     """Las órdenes del curso."""
+    announce_own_topics()
 
 
 app.command(cls=SpanishCommand)(regenerate.regenerate)

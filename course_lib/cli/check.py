@@ -61,7 +61,8 @@ def check(
 def _check_folder(folder: Path, timeout: int) -> None:
     from course_lib.grading.remembered import check_folder, notebooks_in
 
-    course, known = course_settings(), known_topics()
+    course = course_settings()
+    known = known_topics(course.own_topics)
     paths = [p for p in notebooks_in(folder) if p.stem not in known or course.includes(p.stem)]
     if not paths:
         print_error(f"En {folder} no hay ningún cuaderno (.ipynb).")

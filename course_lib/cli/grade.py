@@ -16,10 +16,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-import course_lib
 from course_lib.cli.project import Config, course_settings, require_topics
 from course_lib.cli.terminal import print_error
-from course_lib.course_settings import CourseSettings
+from course_lib.course_settings import CourseSettings, known_topics
 from course_lib.files import write_atomically
 
 SOME_NOT_GRADED = 3
@@ -34,8 +33,8 @@ EPILOG = (
 
 def _topics(incomplete: str) -> list[str]:
     """Los temas que empiezan así, para el tabulador; sin importar nada que tarde."""
-    folder = Path(course_lib.__file__).parents[1] / "exercises"
-    return sorted(p.stem for p in folder.glob("*.ipynb") if p.stem.startswith(incomplete))
+    topics = known_topics(course_settings().own_topics)
+    return [topic for topic in topics if topic.startswith(incomplete)]
 
 
 Submissions = Annotated[
@@ -148,6 +147,8 @@ def grade(
     course = course_settings(config)
     with _told_errors(command):
         _require_usable(topics, site, course)
+        if cluster is not None and course.own_topics is not None:
+            raise typer.BadParameter("--cluster no admite temas propios (`own_topics`).")
         sheet = _sheet(worksheet, column)
         entries = _entries(submissions, source, sheet)
         if dry_run:
@@ -156,7 +157,8 @@ def grade(
         _require_isolated(needed=not (unsafe_no_sandbox or cluster))
         printed = {"worksheet": sheet, "site": site, "course": course}
         options = {"workers": workers, "cluster": cluster, "sandboxed": not unsafe_no_sandbox}
-        options |= {"compare": compare, "private": (str(submissions.resolve()),)}
+        private = [submissions.resolve(), *([course.own_topics] if course.own_topics else [])]
+        options |= {"compare": compare, "private": tuple(map(str, private))}
         results = _grade_and_publish(entries, out, topics, printed, **options)
     if results.refused or results.off_topic:
         raise typer.Exit(SOME_NOT_GRADED)
@@ -241,10 +243,9 @@ def _which_topics(error: object, command: list) -> str:
 
 def _require_usable(topics: list[str], site: str | None, course: CourseSettings) -> None:
     """Comprueba, antes de escribir nada, lo que se puede comprobar sin las entregas."""
-    from course_lib.grading.submission import exercises_folder
+    from course_lib.grading.submission import gradable_topics
 
-    known = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
-    require_topics(topics, known, course)
+    require_topics(topics, gradable_topics(), course)
     if site is not None and not site.startswith(("https://", "http://")):
         raise typer.BadParameter(f"--site debe ser una dirección (https://…), y llegó «{site}».")
 

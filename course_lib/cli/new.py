@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 from rich.console import Console
 
-from course_lib.cli.project import ExerciseName, project_root, topic_and_name
+from course_lib.cli.project import ExerciseName, topic_and_name, topic_root
 from course_lib.cli.terminal import print_error
 
 
@@ -14,12 +14,15 @@ def new(name: ExerciseName) -> None:
     from course_lib.notebooks.first_draft import DraftError, write_draft
 
     topic, exercise = topic_and_name(name)
+    root = topic_root(topic)
     try:
-        path = write_draft(topic, exercise, project_root())
+        path = write_draft(topic, exercise, root)
     except DraftError as error:
         print_error(str(error))
         raise typer.Exit(1) from None
-    told = path.relative_to(project_root()).as_posix()
+    told = path.relative_to(root).as_posix()
     Console().print(
-        f"✅ {told}: escríbelo, y míralo con «course try {name} --watch»", highlight=False
+        f"✅ {told}: escríbelo, y míralo con «course try {name} --watch»",
+        highlight=False,
+        soft_wrap=True,
     )

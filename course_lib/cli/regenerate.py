@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from course_lib.cli.project import project_root
+from course_lib.cli.project import source_roots
 from course_lib.cli.terminal import print_error
 
 
@@ -26,19 +26,20 @@ def regenerate(
         bool, typer.Option("--force", help="Genera también los temas que no cambiaron.")
     ] = False,
 ) -> None:
-    """Genera los cuadernos de ejercicios y soluciones desde solutions/TEMA."""
+    """Genera los cuadernos de ejercicios y soluciones desde solutions/TEMA, también los propios."""
     from course_lib.notebooks import generation as notebooks
 
-    root = project_root()
-    known = notebooks.topics_in(root)
+    roots = source_roots()
+    known = {topic: root for root in roots for topic in notebooks.topics_in(root)}
     unknown = [topic for topic in topics or [] if topic not in known]
     if unknown:
         raise typer.BadParameter(
             f"No hay un tema «{unknown[0]}». Los que hay: {', '.join(known) or 'ninguno'}."
         )
     selected = list(dict.fromkeys(topics or known))
-    results = _run_with_progress(notebooks, selected, root, check, force)
-    orphans = [] if topics else notebooks.orphans(root)
+    groups = {root: [topic for topic in selected if known[topic] == root] for root in roots}
+    results = _run_with_progress(notebooks, groups, check, force)
+    orphans = [] if topics else [path for root in roots for path in notebooks.orphans(root)]
     for path in orphans:
         print_error(f"{path}: no tiene fuente en solutions/; bórralo o escribe la fuente.")
     if orphans or any(result.status in ("failed", "drifted") for result in results):
@@ -46,18 +47,23 @@ def regenerate(
 
 
 def _run_with_progress(
-    notebooks: object, topics: list[str], root: Path, check: bool, force: bool
+    notebooks: object, groups: dict[Path, list[str]], check: bool, force: bool
 ) -> list:
     console = Console(stderr=True)
     columns = (TextColumn("Cuadernos"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=len(topics))
+        task = progress.add_task("", total=sum(map(len, groups.values())))
 
         def report(result: object) -> None:
             progress.advance(task)
             _print_result(result, progress.console)
 
-        return notebooks.regenerate(topics, root, check=check, force=force, report=report)
+        options = {"check": check, "force": force, "report": report}
+        return [
+            result
+            for root, topics in groups.items()
+            for result in notebooks.regenerate(topics, root, **options)
+        ]
 
 
 def _print_result(result: object, console: Console) -> None:

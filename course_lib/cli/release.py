@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from course_lib.cli.project import Config, course_settings, project_root, require_topics
+from course_lib.cli.project import Config, course_root, course_settings, require_topics
 from course_lib.cli.terminal import print_error
+from course_lib.course_settings import known_topics
 
 OUT = typer.Option("--out", metavar="CARPETA", help="La carpeta nueva.")
 TOPICS = typer.Argument(metavar="TEMA", help="Temas que lleva; si faltan, todos los del curso.")
@@ -43,12 +44,11 @@ def release(
 
     Quien la recibe ejecuta «python start.py», que prepara el entorno y abre JupyterLab.
     """
-    from course_lib.notebooks.generation import topics_in
     from course_lib.notebooks.release import ReleaseError
     from course_lib.notebooks.release import release as write_release
 
-    root, course = project_root(), course_settings(config)
-    known = topics_in(root)
+    root, course = course_root(), course_settings(config)
+    known = known_topics(course.own_topics)
     require_topics(topics or [], known, course)
     selected = list(dict.fromkeys(topics or course.topics or known))
     try:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from course_lib.cli.project import ExerciseName, project_root, topic_and_name
+from course_lib.cli.project import ExerciseName, topic_and_name, topic_root
 from course_lib.cli.terminal import print_error
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def try_(
 ) -> None:
     """Prueba un ejercicio: qué veredicto recibe cada error, y qué se escapa."""
     topic, exercise = topic_and_name(name)
-    root = project_root()
+    root = topic_root(topic)
     path = root / "solutions" / topic / f"{exercise}.md"
     if not path.is_file():
         print_error(f"No existe solutions/{topic}/{exercise}.md; créalo con «course new {name}».")

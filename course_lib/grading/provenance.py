@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from course_lib.grading.submission import (
     Sheet,
     Submission,
-    exercises_folder,
+    course_file,
     read_submission,
 )
 from course_lib.notebooks.fingerprint import parse_cell
@@ -130,7 +130,7 @@ def _course_cells(kind: str, topic: str) -> frozenset[_Cell]:
 
 def course_cells(kind: str, topic: str) -> tuple[str, ...]:
     """Da las celdas de código de un cuaderno del curso; ninguna, si no está en esta máquina."""
-    path = exercises_folder().parent / kind / f"{topic}.ipynb"
+    path = course_file(kind, topic)
     return read_submission(path).cells if path.exists() else ()
 
 
@@ -155,8 +155,7 @@ def _own_lines(node: ast.AST, given: frozenset[str]) -> int:
 @functools.cache
 def _given_lines(topic: str) -> frozenset[str]:
     """Las líneas del cuaderno de ejercicios, también las de sus textos, sin comentarios."""
-    path = exercises_folder() / f"{topic}.ipynb"
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    cells = json.loads(course_file("exercises", topic).read_text(encoding="utf-8"))["cells"]
     raw = [line for cell in cells for line in "".join(cell["source"]).splitlines()]
     trees = [tree for text in course_cells("exercises", topic) if (tree := parse_cell(text))]
     clean = [line for tree in trees for line in ast.unparse(tree).splitlines()]

@@ -18,6 +18,7 @@ from pathlib import Path
 import course_lib
 from course_lib.files import write_atomically
 from course_lib.grading.self_check import NotebookFileError, Report, check_notebook, read_notebook
+from course_lib.judging import OWN_TOPICS
 from course_lib.judging.verdict import Verdict
 
 _WORKERS = max(1, min(4, (os.cpu_count() or 1)))
@@ -87,4 +88,7 @@ def _library() -> str:
     digest = hashlib.sha256(sys.version.encode())
     for path in sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".json", ".txt")):
         digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    if own := os.environ.get(OWN_TOPICS):
+        for path in sorted(Path(own, "exercises").glob("*.json")):
+            digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import course_lib
+from course_lib.judging import OWN_TOPICS
 from course_lib.judging.check import topic_exercises
 from course_lib.notebooks.fingerprint import imported_modules, is_check, parse_cell
 
@@ -248,7 +249,7 @@ def topic_sheet(topic: str) -> Sheet:
     Errores:
         ValueError: el cuaderno no comprueba cada ejercicio del tema con un nombre.
     """
-    path = exercises_folder() / f"{topic}.ipynb"
+    path = course_file("exercises", topic)
     cells = _code_cells(json.loads(path.read_text(encoding="utf-8")))
     trees = [tree for cell in cells if (tree := parse_cell(cell)) is not None]
     checks = [node for tree in trees for node in ast.walk(tree) if is_check(node)]
@@ -392,6 +393,21 @@ def exercises_folder() -> Path:
     return folder
 
 
+def course_file(kind: str, topic: str) -> Path:
+    """El cuaderno de un tema, que puede no existir: `exercises` o `solutions`."""
+    path = exercises_folder().parent / kind / f"{topic}.ipynb"
+    own = os.environ.get(OWN_TOPICS)
+    return path if path.exists() or not own else Path(own, kind, f"{topic}.ipynb")
+
+
+def gradable_topics() -> list[str]:
+    """Los temas que se saben calificar: los del curso y los propios, con sus cuadernos."""
+    folders = [exercises_folder()]
+    if own := os.environ.get(OWN_TOPICS):
+        folders.append(Path(own, "exercises"))
+    return sorted({path.stem for folder in folders for path in folder.glob("*.ipynb")})
+
+
 def guess_topic(submission: Submission, topics: list[str] | None = None) -> str | None:
     """Dice de qué tema es una entrega, por los nombres que define y los ejercicios que comprueba.
 
@@ -400,7 +416,7 @@ def guess_topic(submission: Submission, topics: list[str] | None = None) -> str 
         topics: entre cuáles elegir; si faltan, todos.
     """
     best, most = None, 0
-    for topic in topics or sorted(p.stem for p in exercises_folder().glob("*.ipynb")):
+    for topic in topics or gradable_topics():
         names = topic_sheet(topic).names
         found = sum(name in submission.defined for name in names.values())
         found += 2 * sum(name in submission.checked for name in names)

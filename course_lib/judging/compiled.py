@@ -1,4 +1,5 @@
-"""Los ejercicios que `course regenerate` preparó: se leen de `exercises/TEMA.json`.
+"""Los ejercicios que `course regenerate` preparó: se leen de `exercises/TEMA.json`, aquí al lado
+o, los de un tema propio, en su carpeta.
 
 Cada uno guarda código: el de la solución, que es la referencia; el que sortea sus casos; y, por
 cada error frecuente, qué trozos de la solución cambian. El de un error no se ejecuta hasta que
@@ -13,13 +14,14 @@ import functools
 import json
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from course_lib.judging import OWN_TOPICS
 from course_lib.judging.drawing import VOCABULARY
 from course_lib.judging.exercise import (
     Exercise,
@@ -45,9 +47,20 @@ def compiled_topic(topic: str) -> tuple[Exercise, ...] | None:
 
 
 def _path(topic: str) -> Path | None:
-    folders = (os.environ.get(PREPARED), FOLDER) if topic.isidentifier() else ()
-    paths = (Path(folder or FOLDER, f"{topic}.json") for folder in folders)
+    paths = (folder / f"{topic}.json" for folder in _folders()) if topic.isidentifier() else ()
     return next((path for path in paths if path.is_file()), None)
+
+
+def _folders() -> Iterator[Path]:
+    """Dónde puede estar un tema: entre los que se generan ahora, los del curso o los propios.
+
+    Uno propio, cuando no lo dice la orden, está junto a su cuaderno: se abrió en Jupyter.
+    """
+    yield Path(os.environ.get(PREPARED) or FOLDER)
+    yield FOLDER
+    if own := os.environ.get(OWN_TOPICS):
+        yield Path(own, "exercises")
+    yield Path.cwd()
 
 
 @functools.lru_cache(maxsize=64)

@@ -13,6 +13,7 @@ import contextlib
 import functools
 import hashlib
 import io
+import os
 import platform
 import re
 import threading
@@ -25,6 +26,7 @@ from typing import Any
 import course_lib
 from course_lib._extras import extra
 from course_lib._lazy import homes
+from course_lib.judging import OWN_TOPICS
 
 PACKAGE = "course_lib"
 EXERCISES = f"{PACKAGE}.judging.exercises"
@@ -53,7 +55,8 @@ def library_parts(modules: Iterable[str], near: Path | None) -> dict[str, str]:
     """
     found = {LOCK_FILE: _digest([installed_versions() if near is None else _lock_text(near)])}
     for path in module_files(reachable_modules(modules)):
-        name = path.relative_to(_package_folder().parent).as_posix()
+        ours = path.is_relative_to(_package_folder())
+        name = path.relative_to(_package_folder().parent).as_posix() if ours else path.name
         found[name] = _digest([code_of(path)])
     return {name: part[:_DIGITS] for name, part in found.items()}
 
@@ -211,8 +214,13 @@ def module_files(modules: Iterable[str]) -> list[Path]:
 def _compiled_file(module: str) -> Path | None:
     """El archivo de los ejercicios preparados de un tema, si el nombre es de uno."""
     folder, _, topic = module.rpartition(".")
-    path = _package_folder() / "judging" / "exercises" / f"{topic}.json"
-    return path if folder == EXERCISES and path.is_file() else None
+    if folder != EXERCISES:
+        return None
+    places = [_package_folder() / "judging" / "exercises"]
+    if own := os.environ.get(OWN_TOPICS):
+        places.append(Path(own, "exercises"))
+    paths = (place / f"{topic}.json" for place in places)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _is_data(path: Path) -> bool:
@@ -244,7 +252,7 @@ def _without_comments(text: str) -> str:
 
 
 def _lock_text(near: Path) -> str:
-    for folder in (near.resolve(), *near.resolve().parents):
+    for folder in (near.resolve(), *near.resolve().parents, _package_folder().parent):
         if (folder / LOCK_FILE).is_file():
             return _file_text(folder / LOCK_FILE)
     return ""

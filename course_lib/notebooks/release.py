@@ -89,7 +89,14 @@ def configured_address(root: Path) -> str:
     return site_address((config.get("repository") or {}).get("url") or "", base)
 
 
-def build_wheel(root: Path, folder: Path, *, site: str = "", without: Iterable[str] = ()) -> Path:
+def build_wheel(
+    root: Path,
+    folder: Path,
+    *,
+    site: str = "",
+    without: Iterable[str] = (),
+    own: Iterable[Path] = (),
+) -> Path:
     """Empaqueta la biblioteca, sin red y sin dejar nada en su carpeta.
 
     Argumentos:
@@ -97,13 +104,17 @@ def build_wheel(root: Path, folder: Path, *, site: str = "", without: Iterable[s
         folder: dónde se deja.
         site: la dirección del sitio, a la que enlazan los veredictos.
         without: los temas que no sabe comprobar: ni su solución, ni sus casos, ni sus errores.
+        own: los ejercicios preparados de los temas propios que además sabe comprobar.
     """
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary, "source")
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(root / "course_lib", copy / "course_lib", ignore=ignored)
+        exercises = copy / "course_lib" / "judging" / "exercises"
         for topic in without:
-            (copy / "course_lib" / "judging" / "exercises" / f"{topic}.json").unlink()
+            (exercises / f"{topic}.json").unlink(missing_ok=True)  # los propios no están
+        for path in own:
+            shutil.copy(path, exercises)
         for name in _PROJECT:
             shutil.copy(root / name, copy)
         if site:
@@ -222,6 +233,19 @@ def _require_book(book: Path, course: CourseSettings, *, exam: bool) -> None:
         )
 
 
+def _homes(topics: Iterable[str], root: Path, own: Path | None) -> dict[str, Path]:
+    """Por cada tema, la carpeta en que están sus cuadernos: la del curso, o la de los propios."""
+    homes = {}
+    for topic in topics:
+        ours = own is None or (root / "exercises" / f"{topic}.ipynb").is_file()
+        homes[topic] = root if ours else own
+        if not (homes[topic] / "exercises" / f"{topic}.ipynb").is_file():
+            raise ReleaseError(
+                f"«{topic}» no tiene cuaderno: hazlo con `course regenerate {topic}`."
+            )
+    return homes
+
+
 def release(
     topics: Iterable[str],
     root: Path,
@@ -256,8 +280,11 @@ def release(
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
         folder = Path(temporary, out.name)
-        topics = list(topics)
-        wheel = build_wheel(root, Path(temporary), site=site, without=topics if exam else ())
+        homes = _homes(topics, root, course.own_topics)
+        topics = list(homes)
+        own = [home / "exercises" / f"{t}.json" for t, home in homes.items() if home != root]
+        options = {"without": topics} if exam else {"own": own}
+        wheel = build_wheel(root, Path(temporary), site=site, **options)
 
         def address(page: str) -> str:
             if book is not None:
@@ -265,7 +292,7 @@ def release(
                 return f"../{BOOK}/book/{page}.html" if there else ""
             return f"{site}book/{page}.html" if site else ""
 
-        texts = {t: (root / "exercises" / f"{t}.ipynb").read_text("utf-8") for t in topics}
+        texts = {t: (homes[t] / "exercises" / f"{t}.ipynb").read_text("utf-8") for t in topics}
         notebooks = {topic: with_links(text, address) for topic, text in texts.items()}
         if exam:
             notebooks = {topic: without_checks(text) for topic, text in notebooks.items()}

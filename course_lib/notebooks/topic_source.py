@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import course_lib
 from course_lib._extras import extra
 from course_lib.judging.compiled import make_exercise, replaced
 from course_lib.judging.exercise import Exercise
@@ -74,8 +75,9 @@ class FaultsError(NotebookError):
 
 
 def compiled_path(root: Path, topic: str) -> Path:
-    """Dónde se guarda lo que `check` necesita de un tema."""
-    return root / "course_lib" / "judging" / "exercises" / f"{topic}.json"
+    """Dónde se guarda lo que `check` necesita de un tema: en la biblioteca, si es del curso."""
+    library = root / "course_lib" / "judging"
+    return (library if library.is_dir() else root) / "exercises" / f"{topic}.json"
 
 
 def compiled_name(topic: str) -> str:
@@ -312,6 +314,12 @@ class _Reader:
         place = topics.index(self.topic) + 1 if self.topic in topics else len(topics)
         return listed[place][1].strip() if place < len(listed) else ""
 
+    @property
+    def _book(self) -> Path:
+        """Las páginas del libro; las de un tema propio son las del curso."""
+        own = self.root / "book"
+        return own if own.is_dir() else Path(course_lib.__file__).parents[1] / "book"
+
     def _section(self, made: ExerciseSource) -> dict[str, str] | None:
         """La sección del libro que dice la cabecera, con su título, que se lee en el capítulo."""
         given = made.options.get("seccion")
@@ -319,7 +327,7 @@ class _Reader:
             return None
         line = next(i for i, x in enumerate(made.text.split("\n"), 1) if x.startswith("seccion:"))
         page, _, label = given.partition("#")
-        path = self.root / "book" / f"{page}.md"
+        path = self._book / f"{page}.md"
         if not page.isidentifier() or not path.is_file():
             made.fault(line, f"no hay un capítulo «{page}»: «seccion» es «capitulo#etiqueta».")
             return None

@@ -24,7 +24,7 @@ from course_lib.grading.classroom.overrides import LATE, TOTAL, ByHand, Override
 from course_lib.grading.classroom.untrusted_text import visible
 from course_lib.grading.sandbox.evidence import Evidence
 from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
-from course_lib.grading.submission import exercises_folder
+from course_lib.grading.submission import course_file
 from course_lib.judging.check import topic_exercises
 from course_lib.notebooks.fingerprint import is_check, parse_cell
 from course_lib.scales import LatePolicy, Scale, ShownGrade, discounted
@@ -548,11 +548,11 @@ class Outline:
 
 @functools.cache
 def topic_outline(topic: str) -> Outline:
-    """Lee los títulos en `exercises/TEMA.ipynb`; donde no está, quedan los nombres internos."""
+    """Lee los títulos en el cuaderno de ejercicios; donde no está, quedan los nombres internos."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", topic):
         return Outline(topic)
     try:
-        text = (exercises_folder() / f"{topic}.ipynb").read_text(encoding="utf-8")
+        text = course_file("exercises", topic).read_text(encoding="utf-8")
     except FileNotFoundError:
         return Outline(topic)
     return _read(topic, json.loads(text)["cells"])

@@ -30,7 +30,7 @@ from course_lib.grading.submission import (
     Submission,
     SubmissionError,
     asked_topic,
-    exercises_folder,
+    gradable_topics,
     guess_topic,
     read_submission,
     topic_sheet,
@@ -189,7 +189,7 @@ def course_version(topic: str | None = None) -> str:
     Argumentos:
         topic: un tema; si falta, todos.
     """
-    topics = [topic] if topic else sorted(p.stem for p in exercises_folder().glob("*.ipynb"))
+    topics = [topic] if topic else gradable_topics()
     engine = [
         f"course_lib.grading.{name}" for name in ("sandbox.grader", "sandbox.worker", "provenance")
     ]
