@@ -38,6 +38,7 @@ def deliver(folder, name, answer):
     (folder / "entregas" / f"{name}.ipynb").write_text(text, encoding="utf-8")
 
 
+@pytest.mark.filterwarnings("ignore")  # las funciones de torch que `course try` prueba
 def test_a_topic_of_their_own_from_the_draft_to_the_grades(folder):
     for name in ("dobles.uno", "dobles.dos"):
         assert run("new", name).exit_code == 0
@@ -61,12 +62,8 @@ def test_a_topic_of_their_own_from_the_draft_to_the_grades(folder):
     done = run("grade", "entregas", "--out", "calificado")
     assert done.exit_code == 0, done.output
     with (folder / "calificado/grades.csv").open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.reader(file))
-    assert {row[0]: "2" in row for row in rows[1:4]} == {
-        "Ana García": True,
-        "Luis Pérez": False,
-        "Noa Ruiz": False,
-    }
+        totals = {row["Estudiante"]: row["Total"] for row in csv.DictReader(file)}
+    assert totals == {"Ana García": "2", "Luis Pérez": "0", "Noa Ruiz": "0"}
     page = next((folder / "calificado/feedback").glob("luis*")).read_text(encoding="utf-8")
     assert "elevas al cuadrado" in page.lower()
     topic_sheet.cache_clear()

@@ -146,9 +146,7 @@ def grade(
     command += ["--unsafe-no-sandbox"] if unsafe_no_sandbox else []
     course = course_settings(config)
     with _told_errors(command):
-        _require_usable(topics, site, course)
-        if cluster is not None and course.own_topics is not None:
-            raise typer.BadParameter("--cluster no admite temas propios (`own_topics`).")
+        _require_usable(topics, site, course, cluster)
         sheet = _sheet(worksheet, column)
         entries = _entries(submissions, source, sheet)
         if dry_run:
@@ -241,13 +239,17 @@ def _which_topics(error: object, command: list) -> str:
     )
 
 
-def _require_usable(topics: list[str], site: str | None, course: CourseSettings) -> None:
+def _require_usable(
+    topics: list[str], site: str | None, course: CourseSettings, cluster: str | None
+) -> None:
     """Comprueba, antes de escribir nada, lo que se puede comprobar sin las entregas."""
     from course_lib.grading.submission import gradable_topics
 
     require_topics(topics, gradable_topics(), course)
     if site is not None and not site.startswith(("https://", "http://")):
         raise typer.BadParameter(f"--site debe ser una dirección (https://…), y llegó «{site}».")
+    if cluster is not None and course.own_topics is not None:
+        raise typer.BadParameter("--cluster no admite temas propios (`own_topics`).")
 
 
 def _require_isolated(*, needed: bool) -> None:

@@ -104,8 +104,8 @@ def course_root() -> Path:
     root = _project_here() or Path(course_lib.__file__).parents[1]
     if not (root / "start.py").is_file():
         raise typer.BadParameter(
-            "Para esto hace falta el proyecto del curso, y no solo la biblioteca: instálala desde "
-            "su carpeta con «pip install -e .»."
+            "Para esto hace falta el proyecto del curso, y no solo la biblioteca: instala el curso "
+            "desde su carpeta con «pip install -e .»."
         )
     return root
 

@@ -30,6 +30,12 @@ EXAM = typer.Option(
     "comprobaba una respuesta dice que se califica al entregar. No admite --book: el sitio lleva "
     "la biblioteca entera, con los casos.",
 )
+VARY = typer.Option(
+    "--vary",
+    metavar="LISTA",
+    help="Un cuaderno por estudiante de esta lista (CSV o .xlsx): se comprueba con otras entradas "
+    "y, donde el ejercicio lo dice, pide otras constantes.",
+)
 
 
 def release(
@@ -38,6 +44,7 @@ def release(
     offline: Annotated[bool, OFFLINE] = False,
     book: Annotated[Path | None, BOOK] = None,
     exam: Annotated[bool, EXAM] = False,
+    vary: Annotated[Path | None, VARY] = None,
     config: Config = None,
 ) -> None:
     """Reúne en una carpeta los cuadernos de ejercicios, la biblioteca y las versiones.
@@ -51,11 +58,26 @@ def release(
     known = known_topics(course.own_topics)
     require_topics(topics or [], known, course)
     selected = list(dict.fromkeys(topics or course.topics or known))
+    roster = _roster(vary) if vary is not None else []
     try:
         with Console(stderr=True).status("Preparando la carpeta…"):
             options = {"offline": offline, "book": book, "exam": exam, "course": course}
+            options |= {"roster": roster}
             write_release(selected, root, out, **options)
     except ReleaseError as error:
         print_error(str(error))
         raise typer.Exit(1) from None
-    Console().print(f"✅ {out}: en ella, «python start.py»", highlight=False, soft_wrap=True)
+    told = f"{out}: en ella, «python start.py»"
+    if roster:
+        told = f"{out}: lo de todos y, en «personales», los cuadernos de {len(roster)}"
+    Console().print(f"✅ {told}", highlight=False, soft_wrap=True)
+
+
+def _roster(path: Path) -> list[str]:
+    from course_lib.grading.classroom.roster import read_roster
+    from course_lib.grading.classroom.spreadsheets import SpreadsheetError
+
+    try:
+        return read_roster(path)
+    except SpreadsheetError as error:
+        raise typer.BadParameter(str(error)) from None

@@ -108,7 +108,8 @@ def check_notebook(path: Path, *, timeout: int = 60) -> Report:
     names = _answer_names(notebook, checks)
     if not names:
         raise NotebookFileError(f"{path} no comprueba ningún ejercicio del curso.")
-    final = {exercise: _final_check(exercise, name) for exercise, name in names.items()}
+    owner = _owner(notebook)
+    final = {exercise: _final_check(exercise, name, owner) for exercise, name in names.items()}
     whole = nbformat.v4.new_notebook(cells=[_only_at_the_end(), *notebook.cells, *final.values()])
     stopped = ""
     try:
@@ -134,10 +135,17 @@ def _only_at_the_end() -> Any:
     )
 
 
-def _final_check(exercise: str, name: str) -> Any:
+def _owner(notebook: Any) -> str:
+    from course_lib.grading.submission import notebook_owner  # carga torch
+
+    codes = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return notebook_owner(tree for code in codes if (tree := parse_cell(code)) is not None)
+
+
+def _final_check(exercise: str, name: str, owner: str) -> Any:
     """La celda que, con el cuaderno ya ejecutado, juzga la respuesta de ese nombre."""
     imported = "from course_lib.judging.check import judge_now"
-    return nbformat.v4.new_code_cell(f'{imported}\njudge_now("{exercise}", {name})')
+    return nbformat.v4.new_code_cell(f'{imported}\njudge_now("{exercise}", {name}, {owner!r})')
 
 
 def _notes(
@@ -239,7 +247,7 @@ def _cell_name(notebook: Any, index: int, checks: dict[str, _Check], names: dict
     for exercise, name in names.items():
         if exercise in checks and index == checks[exercise].cell:
             return f"la comprobación de {exercise}"
-        if notebook.cells[index].source == _final_check(exercise, name).source:
+        if notebook.cells[index].source == _final_check(exercise, name, _owner(notebook)).source:
             return f"la comprobación de {exercise}"
         if _defining_cell(notebook, name) == index:
             return f"{named}, de {exercise}"

@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import symtable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -42,11 +42,13 @@ class Submission:
         cells: el texto de cada una.
         defined: los nombres que asignan fuera de una función.
         checked: los ejercicios que comprueban.
+        owner: de quién dice ser el cuaderno, si es personal.
     """
 
     cells: tuple[str, ...]
     defined: frozenset[str] = field(repr=False, default=frozenset())
     checked: tuple[str, ...] = ()
+    owner: str = ""
 
 
 _UNUSUAL_FUNCTIONS = frozenset(
@@ -97,7 +99,29 @@ def read_submission(content: Path | bytes) -> Submission:
     trees = [tree for tree in map(_parse, cells) if tree is not None]
     defined = frozenset(name for tree in trees for name in _defined(tree))
     checked = tuple(n.args[0].value for t in trees for n in ast.walk(t) if is_check(n))
-    return Submission(cells, defined, checked)
+    return Submission(cells, defined, checked, notebook_owner(trees))
+
+
+def notebook_owner(cells: Iterable[ast.Module]) -> str:
+    """De quién dice ser un cuaderno; vacío si es el de todos.
+
+    Lo dicen sus comprobaciones, `check(…, owner="Ana")`; en un examen, que no las tiene, una celda
+    con `owner = "Ana"`.
+    """
+    for tree in cells:
+        for value in _owners(tree):
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                return " ".join(value.value.split())[:120]
+    return ""
+
+
+def _owners(tree: ast.Module) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if is_check(node):
+            yield from (each.value for each in node.keywords if each.arg == "owner")
+    for node in tree.body if len(tree.body) == 1 else ():
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "owner":
+            yield node.value
 
 
 def _read_file(path: Path) -> bytes:

@@ -24,6 +24,8 @@ from course_lib.judging.judge import (
     with_both,
 )
 from course_lib.judging.notebook_verdict import NotebookVerdict, notebook_verdict
+from course_lib.judging.owner import allotted, set_owner
+from course_lib.judging.owner import owner as owner_now
 from course_lib.judging.running import draw_cases, run_cases, run_gradients, told_failure
 from course_lib.judging.session import TooLongError, limited
 from course_lib.judging.verdict import Verdict
@@ -36,14 +38,21 @@ MOST_SECONDS = 10.0
 
 
 def check(
-    name: str, student: Any, *, seed: int = NOTEBOOK_SEED, seconds: float = MOST_SECONDS
+    name: str,
+    student: Any,
+    *,
+    owner: str = "",
+    seed: int | None = None,
+    seconds: float = MOST_SECONDS,
 ) -> NotebookVerdict:
     """Comprueba el objeto del estudiante contra el ejercicio de ese nombre.
 
     Argumentos:
         name: `tema.nombre` del ejercicio.
         student: la función, la clase o la respuesta del estudiante.
-        seed: semilla de las entradas; fija en el cuaderno, secreta en un calificador.
+        owner: de quién es el cuaderno, si es personal: decide las entradas, y las constantes de
+            los ejercicios que varían.
+        seed: semilla de las entradas; si falta, la del cuaderno.
         seconds: cuánto se espera a su código.
 
     Devuelve:
@@ -53,6 +62,9 @@ def check(
     Errores:
         ValueError: no hay ejercicio con ese nombre.
     """
+    if owner:
+        set_owner(owner)
+    seed = _notebook_seed() if seed is None else seed
     exercise = find_exercise(name)
     if unfinished := session.unfinished_cell(exercise.asked_name, student):
         return notebook_verdict(exercise, _stopped(exercise, unfinished), student)
@@ -61,16 +73,23 @@ def check(
     return replace(told, note=_other_name(exercise, student))
 
 
-def judge_now(name: str, student: Any) -> Verdict:
+def judge_now(name: str, student: Any, owner: str = "") -> Verdict:
     """Comprueba una respuesta sin mirar el cuaderno, como al calificar; es de `course check`."""
-    return _judged(find_exercise(name), student, NOTEBOOK_SEED, MOST_SECONDS)
+    set_owner(owner)
+    return _judged(find_exercise(name), student, _notebook_seed(), MOST_SECONDS)
+
+
+def _notebook_seed() -> int:
+    """La semilla del cuaderno: la de todos, o la de su dueño si es personal."""
+    own = owner_now()
+    return NOTEBOOK_SEED + allotted(own, "entradas", 2**31) if own else NOTEBOOK_SEED
 
 
 def status_now(exercise: Exercise, student: Any) -> str:
     """Dice cómo está una respuesta (`correct`, `pending`…), sin buscar por qué."""
     try:
         verdict = limited(
-            MOST_SECONDS, lambda: first_verdict(exercise, student, seed=NOTEBOOK_SEED)
+            MOST_SECONDS, lambda: first_verdict(exercise, student, seed=_notebook_seed())
         )
     except TooLongError:
         return "error"

@@ -31,6 +31,7 @@ from course_lib.judging.exercise import (
     direct_call,
     no_inputs,
 )
+from course_lib.judging.owner import allotted, owner
 
 FOLDER = Path(__file__).parent / "exercises"
 PREPARED = "COURSE_REGENERATING"
@@ -43,7 +44,17 @@ Edit = Sequence
 def compiled_topic(topic: str) -> tuple[Exercise, ...] | None:
     """Da los ejercicios preparados de un tema; None si no hay."""
     path = _path(topic)
-    return _read(path, path.stat().st_mtime_ns) if path else None
+    if path is None:
+        return None
+    modified = path.stat().st_mtime_ns
+    places = enumerate(_stored(path, modified))
+    return tuple(_made(path, modified, place, variant_of(each)) for place, each in places)
+
+
+def variant_of(stored: dict[str, Any]) -> int:
+    """Cuál de las variaciones de un ejercicio le toca al dueño del cuaderno; 0, la de todos."""
+    variants = stored.get("variants", ())
+    return allotted(owner(), stored["name"], 1 + len(variants)) if owner() and variants else 0
 
 
 def _path(topic: str) -> Path | None:
@@ -64,8 +75,14 @@ def _folders() -> Iterator[Path]:
 
 
 @functools.lru_cache(maxsize=64)
-def _read(path: Path, modified: int) -> tuple[Exercise, ...]:
-    return tuple(map(make_exercise, json.loads(path.read_bytes())["exercises"]))
+def _stored(path: Path, modified: int) -> list[dict[str, Any]]:
+    return json.loads(path.read_bytes())["exercises"]
+
+
+@functools.lru_cache(maxsize=1024)
+def _made(path: Path, modified: int, place: int, variant: int) -> Exercise:
+    stored = _stored(path, modified)[place]
+    return make_exercise(stored["variants"][variant - 1] if variant else stored)
 
 
 @dataclass(frozen=True)

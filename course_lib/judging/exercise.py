@@ -62,7 +62,7 @@ class Section:
     label: str
 
 
-Pair = tuple[Misconception, Misconception, Callable]
+Pair = tuple[Misconception, Misconception, Any]
 """Dos errores frecuentes, y una implementación que comete los dos."""
 
 

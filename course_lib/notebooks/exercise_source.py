@@ -3,7 +3,8 @@
     ---
     puntos: 1             # y, si hace falta: gradiente, tolerancia, biblioteca, prohibido,
     gradiente: true       # partes, entradas_pueden_cambiar, respuesta,
-                          # seccion (la que lo explica: attention#sec-scores)
+                          # seccion (la que lo explica: attention#sec-scores),
+                          # varia (las constantes que cambian: `variation`)
     ---
 
     # El arg max suave
@@ -47,12 +48,13 @@ import itertools
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from course_lib._extras import extra
+from course_lib.notebooks import variation
 from course_lib.notebooks.fingerprint import parse, parse_cell
 from course_lib.notebooks.source import SOLUTION_ONLY, replace_solutions
 
@@ -71,6 +73,7 @@ FIELDS = {
     "entradas_pueden_cambiar": bool,
     "respuesta": str,
     "seccion": str,
+    "varia": dict,
 }
 PART_FIELDS = {"nombre": str, "puntos": int, "propiedad": str, "elemento": object, "casos": str}
 PROPERTIES = {"valores": "values", "dtype": "dtype", "entradas": "inputs", "gradiente": "gradient"}
@@ -80,6 +83,7 @@ _KINDS = {
     float: "un número",
     str: "un texto",
     list: "una lista",
+    dict: "una tabla de constantes, cada una con la lista de sus valores",
 }
 
 
@@ -137,6 +141,7 @@ class ExerciseSource:
         options: la cabecera.
         title, cells: lo que se ve en el cuaderno.
         cases, mistakes, alternatives: lo que sirve para juzgar; los bloques, con su línea.
+        variants: el mismo, con las otras constantes, si varía.
         code, region: la celda de la solución sin marcadores, y qué trozo de ella va entre ellos.
     """
 
@@ -152,11 +157,17 @@ class ExerciseSource:
     code: str = ""
     region: tuple[int, int] = (0, 0)
     answer: str = ""
+    variants: list[ExerciseSource] = field(default_factory=list)
     faults: list[SourceFault] = field(default_factory=list)
 
     @classmethod
-    def read(cls, path: Path) -> ExerciseSource:
-        """Lee un archivo; lo que tenga mal queda en `faults`."""
+    def read(cls, path: Path, variant: Callable[[int], int] = lambda count: 0) -> ExerciseSource:
+        """Lee un archivo; lo que tenga mal queda en `faults`.
+
+        Argumentos:
+            path: el archivo.
+            variant: de cuántas variaciones hay, cuál se lee.
+        """
         made = cls(path.stem, f"{path.parent.name}/{path.name}", "")
         try:
             made.text = path.read_text(encoding="utf-8").replace("\r\n", "\n")
@@ -165,8 +176,20 @@ class ExerciseSource:
             return made
         if not re.fullmatch(r"[a-z][a-z0-9_]*", made.name):
             made.fault(1, "el nombre del archivo va en minúsculas, sin espacios ni acentos.")
+        constants = made.constants()
+        made.text = variation.filled(made.text, constants, variant(variation.count(constants)))
         _Reader(made).read()
         return made
+
+    def constants(self) -> dict[str, list]:
+        """Las constantes que varían, con sus valores; ninguna, si la cabecera está mal."""
+        given = [each for each in front_matter(self.text, FIELDS) if each[0] == "varia"]
+        for _, value, line, wrong in given:
+            faults = [] if wrong else list(variation.wrong(value, self.text))
+            for fault in faults:
+                self.fault(line, fault)
+            return {} if wrong or faults else value
+        return {}
 
     def fault(self, line: int, text: str) -> None:
         """Apunta algo que está mal."""

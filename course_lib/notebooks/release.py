@@ -9,6 +9,8 @@ la biblioteca las lleva igual, para poder comprobar, menos las de los temas de u
 from __future__ import annotations
 
 import ast
+import functools
+import json
 import os
 import re
 import shutil
@@ -16,12 +18,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from course_lib import __version__
 from course_lib._extras import extra
 from course_lib.course_settings import AS_IT_COMES, SITE_MARK, CourseSettings
+from course_lib.judging.compiled import variant_of
+from course_lib.judging.owner import owned_by
 from course_lib.notebooks.fingerprint import is_check, parse_cell
+from course_lib.notebooks.source import build
+from course_lib.notebooks.topic_source import TopicSource, compiled_path
+from course_lib.notebooks.variation import personal
 
 with extra("author"):
     import nbformat
@@ -30,6 +39,7 @@ with extra("author"):
 WHEEL = f"course_lib-{__version__}-py3-none-any.whl"
 BOOK = "libro"
 WHEELHOUSE = "wheelhouse"
+COMMON, PERSONAL = "comun", "personales"
 COLAB_LACKS = ("jaxtyping", "wadler-lindig")
 """Lo que la biblioteca importa y Colab no trae; todo lo demás se deja como está."""
 
@@ -42,6 +52,7 @@ _CHAPTER = re.compile(r"\[([^\]]+)\]\(\.\./book/(\w+)\.md(#[\w-]+)?\)")
 
 _GRADED_LATER = "*Se califica al entregar.*"
 _EXAM = "**Esto es un examen.** Aquí no se comprueba nada: cada respuesta se califica al entregar."
+_YOURS = "este examen es tuyo: se califica con lo que se te pide a ti"
 _EXAM_WITH_BOOK = (
     "--exam no admite --book: el sitio lleva la biblioteca entera, con las soluciones y los casos "
     "del examen. Quita una de las dos opciones."
@@ -58,10 +69,13 @@ llamarse `py`; en macOS y Linux, `python3`.
 
 En cada ejercicio, escribe tu respuesta donde dice `raise NotImplementedError` y ejecuta la celda
 que la comprueba.
-`exercises/` son los cuadernos{1}. La última celda de cada uno resume lo que llevas hecho.
+{3}{1}. La última celda de cada uno resume lo que llevas hecho.
 
 Sale de «Atención y Transformers»: el código, con licencia MIT; el texto y las figuras, CC BY 4.0.
 """
+
+_HERE = "`exercises/` son los cuadernos"
+_APART = "Tus cuadernos son personales y te llegan aparte: ponlos en\n`exercises/`"
 
 
 class ReleaseError(Exception):
@@ -167,15 +181,24 @@ def with_links(content: str, address: Callable[[str], str]) -> str:
     return nbformat.writes(notebook) + "\n"
 
 
-def without_checks(content: str) -> str:
-    """El cuaderno de un examen: donde se comprobaba una respuesta, se dice cuándo se califica."""
+def without_checks(content: str, owner: str = "") -> str:
+    """El cuaderno de un examen: donde se comprobaba una respuesta, se dice cuándo se califica.
+
+    Argumentos:
+        content: el cuaderno.
+        owner: de quién es, si es personal, que queda dicho en una celda.
+    """
     notebook = nbformat.reads(content, as_version=4)
     cells = []
     for cell in notebook.cells:
         if cell.cell_type == "code" and _asks_the_judge(cell.source):
             cell = nbformat.v4.new_markdown_cell(_GRADED_LATER, id=cell.id)
         cells.append(cell)
-    notebook.cells = [cells[0], nbformat.v4.new_markdown_cell(_EXAM, id="examen"), *cells[1:]]
+    first = [cells[0], nbformat.v4.new_markdown_cell(_EXAM, id="examen")]
+    if owner:
+        told = f"owner = {json.dumps(owner, ensure_ascii=False)}  # {_YOURS}"
+        first.append(nbformat.v4.new_code_cell(told, id="owner"))
+    notebook.cells = [*first, *cells[1:]]
     return nbformat.writes(notebook) + "\n"
 
 
@@ -213,7 +236,9 @@ def write_folder(
 def _write_readme(folder: Path, name: str) -> None:
     how = " con lo que hay en `wheelhouse/`, sin red" if (folder / WHEELHOUSE).is_dir() else ""
     book = f", y `{BOOK}/index.html`, el libro" if (folder / BOOK).is_dir() else ""
-    (folder / "LEEME.md").write_text(_README.format(how, book, name), encoding="utf-8")
+    ready = any((folder / "exercises").glob("*.ipynb"))
+    where = _HERE if ready else _APART
+    (folder / "LEEME.md").write_text(_README.format(how, book, name, where), encoding="utf-8")
 
 
 def _require_book(book: Path, course: CourseSettings, *, exam: bool) -> None:
@@ -233,6 +258,55 @@ def _require_book(book: Path, course: CourseSettings, *, exam: bool) -> None:
         )
 
 
+@dataclass(frozen=True)
+class _Notebooks:
+    """Los cuadernos que se reparten, con los enlaces de donde van y lo que le toca a cada quien.
+
+    Argumentos:
+        homes: por cada tema, la carpeta en que están su fuente y sus cuadernos.
+        address: la dirección de una página del libro.
+        exam: sin nada que los compruebe.
+    """
+
+    homes: Mapping[str, Path]
+    address: Callable[[str], str]
+    exam: bool
+    _varied: dict[tuple, list[Any]] = field(default_factory=dict)
+
+    def of(self, owner: str) -> dict[str, str]:
+        """Da el cuaderno de cada tema; los de nadie en particular, si no se dice de quién."""
+        return {topic: self._of(topic, owner) for topic in self.homes}
+
+    def _of(self, topic: str, owner: str) -> str:
+        text = (self.homes[topic] / "exercises" / f"{topic}.ipynb").read_text(encoding="utf-8")
+        if owner:
+            text = personal(text, owner, self._cells(topic, owner))
+        text = with_links(text, self.address)
+        return without_checks(text, owner) if self.exam else text
+
+    def _cells(self, topic: str, owner: str) -> list[Any] | None:
+        """Las celdas con las constantes que le tocaron; None si son las de todos."""
+        home = self.homes[topic]
+        exercises = json.loads(compiled_path(home, topic).read_bytes())["exercises"]
+        with owned_by(owner):
+            key = (topic, *map(variant_of, exercises))
+        if not any(key[1:]):
+            return None
+        if key not in self._varied:
+            made, _ = build(TopicSource.read(topic, home, owner), "exercises")
+            self._varied[key] = made.cells
+        return self._varied[key]
+
+
+def _write_personal(folder: Path, roster: Iterable[str], notebooks: _Notebooks) -> None:
+    """Escribe los cuadernos de cada quien, en una carpeta con su nombre."""
+    for owner in roster:
+        own = folder / re.sub(r"[^\w .,-]", "_", owner).strip(" .")
+        own.mkdir(parents=True)
+        for topic, text in notebooks.of(owner).items():
+            (own / f"{topic}.ipynb").write_text(text, encoding="utf-8")
+
+
 def _homes(topics: Iterable[str], root: Path, own: Path | None) -> dict[str, Path]:
     """Por cada tema, la carpeta en que están sus cuadernos: la del curso, o la de los propios."""
     homes = {}
@@ -246,6 +320,14 @@ def _homes(topics: Iterable[str], root: Path, own: Path | None) -> dict[str, Pat
     return homes
 
 
+def _page_address(book: Path | None, site: str, page: str) -> str:
+    """Dónde está una página del libro: en la carpeta, si lo lleva, o en el sitio."""
+    if book is not None:
+        there = (book / "book" / f"{page}.html").is_file()
+        return f"../{BOOK}/book/{page}.html" if there else ""
+    return f"{site}book/{page}.html" if site else ""
+
+
 def release(
     topics: Iterable[str],
     root: Path,
@@ -254,6 +336,7 @@ def release(
     offline: bool = False,
     book: Path | None = None,
     exam: bool = False,
+    roster: Iterable[str] = (),
     course: CourseSettings = AS_IT_COMES,
 ) -> None:
     """Escribe la carpeta de un aula, de una vez: o está entera, o no está.
@@ -265,6 +348,8 @@ def release(
         offline: lleva también todo lo que se instala, para equipos como este.
         book: el sitio construido, sin soluciones, que va en `libro/`.
         exam: sin nada que compruebe esos temas: se califican al entregar; no admite `book`.
+        roster: para quiénes se hace un cuaderno personal de cada tema. Lo que es para todos va
+            entonces en `comun/`, y lo de cada quien, en `personales/`.
         course: el curso, con el que se hizo el sitio.
 
     Errores:
@@ -276,27 +361,19 @@ def release(
         raise ReleaseError(f"{out} ya tiene algo: elige otra carpeta, o vacíala.")
     if book is not None:
         _require_book(book, course, exam=exam)
-    site = configured_address(root)
+    homes = _homes(topics, root, course.own_topics)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
-        folder = Path(temporary, out.name)
-        homes = _homes(topics, root, course.own_topics)
-        topics = list(homes)
+        whole, roster = Path(temporary, out.name), list(roster)
+        folder = whole / COMMON if roster else whole
         own = [home / "exercises" / f"{t}.json" for t, home in homes.items() if home != root]
-        options = {"without": topics} if exam else {"own": own}
+        options = {"without": homes} if exam else {"own": own}
+        site = configured_address(root)
         wheel = build_wheel(root, Path(temporary), site=site, **options)
-
-        def address(page: str) -> str:
-            if book is not None:
-                there = (book / "book" / f"{page}.html").is_file()
-                return f"../{BOOK}/book/{page}.html" if there else ""
-            return f"{site}book/{page}.html" if site else ""
-
-        texts = {t: (homes[t] / "exercises" / f"{t}.ipynb").read_text("utf-8") for t in topics}
-        notebooks = {topic: with_links(text, address) for topic, text in texts.items()}
-        if exam:
-            notebooks = {topic: without_checks(text) for topic, text in notebooks.items()}
-        write_folder(folder, notebooks, root, wheel, name=course.name)
+        notebooks = _Notebooks(homes, functools.partial(_page_address, book, site), exam)
+        _write_personal(whole / PERSONAL, roster, notebooks)
+        shared = {} if roster else notebooks.of("")
+        write_folder(folder, shared, root, wheel, name=course.name)
         if book is not None:
             shutil.copytree(book, folder / BOOK)
         if offline:
@@ -305,4 +382,4 @@ def release(
         _write_readme(folder, course.name)
         if out.exists():
             out.rmdir()
-        folder.rename(out)
+        whole.rename(out)

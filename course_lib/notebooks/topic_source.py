@@ -27,6 +27,7 @@ los dos cuadernos y `course_lib/judging/exercises/TEMA.json`, que es lo que `che
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import json
 import re
@@ -40,6 +41,8 @@ import course_lib
 from course_lib._extras import extra
 from course_lib.judging.compiled import make_exercise, replaced
 from course_lib.judging.exercise import Exercise
+from course_lib.judging.owner import allotted
+from course_lib.notebooks import variation
 from course_lib.notebooks.exercise_source import (
     PROPERTIES,
     Cell,
@@ -53,7 +56,7 @@ from course_lib.notebooks.exercise_source import (
     read_cells,
 )
 from course_lib.notebooks.fingerprint import is_check, parse, parse_cell
-from course_lib.notebooks.source import SOLUTION_ONLY, NotebookError
+from course_lib.notebooks.source import SOLUTION_ONLY, NotebookError, replace_solutions
 
 with extra("author"):
     import nbformat
@@ -114,13 +117,18 @@ class TopicSource:
     compiled: bytes
 
     @classmethod
-    def read(cls, topic: str, root: Path) -> TopicSource:
+    def read(cls, topic: str, root: Path, owner: str = "") -> TopicSource:
         """Lee la carpeta de un tema.
+
+        Argumentos:
+            topic: el tema.
+            root: la carpeta en que está `solutions/`.
+            owner: de quién es el cuaderno, que decide las constantes que varían; vacío, de todos.
 
         Errores:
             FaultsError: algo está mal.
         """
-        return _Reader(topic, root).read()
+        return _Reader(topic, root, owner).read()
 
     @property
     def names(self) -> list[str]:
@@ -157,8 +165,8 @@ def read_exercise(path: Path) -> Exercise:
 class _Reader:
     """Reúne los archivos de un tema, y apunta lo que está mal."""
 
-    def __init__(self, topic: str, root: Path) -> None:
-        self.topic, self.root = topic, root
+    def __init__(self, topic: str, root: Path, owner: str = "") -> None:
+        self.topic, self.root, self.owner = topic, root, owner
         self.folder = root / "solutions" / topic
         self.file = f"{topic}/{TOPIC_FILE}"
         self.faults: list[SourceFault] = []
@@ -168,7 +176,7 @@ class _Reader:
     def read(self) -> TopicSource:
         text = self._read_around()
         found = {
-            p.stem: ExerciseSource.read(p)
+            p.stem: ExerciseSource.read(p, functools.partial(self._variant, p.stem))
             for p in sorted(self.folder.glob("*.md"))
             if p.name != TOPIC_FILE
         }
@@ -179,8 +187,8 @@ class _Reader:
         self._without_rebinding(exercises)
         stored = []
         if not self.faults:
-            stored = [self.compile(each, exercises) for each in exercises]
-        for each in exercises:
+            stored = [self._with_variants(each, exercises) for each in exercises]
+        for each in (one for own in exercises for one in (own, *own.variants)):
             self.faults += [*each.faults, *_revealed(each)]
         if self.faults:
             raise FaultsError(self.faults)
@@ -192,6 +200,26 @@ class _Reader:
         return TopicSource(
             self.topic, self.root, texts, notebook, tuple(exercises), places, compiled
         )
+
+    def _variant(self, name: str, count: int) -> int:
+        return allotted(self.owner, f"{self.topic}.{name}", count) if self.owner else 0
+
+    def _with_variants(
+        self, made: ExerciseSource, exercises: list[ExerciseSource]
+    ) -> dict[str, Any]:
+        """Lo que se guarda de un ejercicio, y de él mismo con las otras constantes."""
+        stored = self.compile(made, exercises)
+        path = self.folder / f"{made.name}.md"
+        for variant in range(1, variation.count(made.options.get("varia", {}))):
+            other = ExerciseSource.read(path, lambda count, variant=variant: variant)
+            made.variants.append(other)
+            if not other.faults:
+                swapped = [other if each is made else each for each in exercises]
+                stored.setdefault("variants", []).append(self.compile(other, swapped))
+            if _given(made) != _given(other):
+                told = "una constante cambia lo que el cuaderno da; va en el texto o la solución."
+                made.fault(made.solution.line, told)
+        return stored
 
     def _fault(self, line: int, text: str) -> None:
         self.faults.append(SourceFault(self.file, line, text))
@@ -405,6 +433,15 @@ def points_text(points: int) -> str:
 def heading(number: int, made: ExerciseSource) -> str:
     """El título de un ejercicio en su cuaderno: «Ejercicio 3 · Pesos de autoatención»."""
     return f"Ejercicio {number} · {made.title}"
+
+
+def _given(made: ExerciseSource) -> list[str]:
+    """El código que el cuaderno da con un ejercicio, sin la solución ni los textos."""
+    cells = [cell for cell in made.cells if cell.kind == "code" and SOLUTION_ONLY not in cell.tags]
+    codes = [
+        replace_solutions(cell.text, keep=False) if cell.is_marked else cell.text for cell in cells
+    ]
+    return [re.sub(r'"""(?s:.*?)"""|#.*', "", code) for code in codes]
 
 
 def _exercise_cells(topic: str, number: int, made: ExerciseSource) -> list[Cell]:

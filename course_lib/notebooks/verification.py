@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import importlib
+import itertools
 import json
 import os
 import subprocess
@@ -70,14 +71,41 @@ def verify(source: TopicSource, seeds: tuple[int, ...] = SEEDS) -> list[SourceFa
     stored = json.loads(source.compiled)["exercises"]
     found: list[SourceFault] = []
     for made, each in zip(source.exercises, stored, strict=True):
-        found += _Exercise(made, each, seeds).verify()
+        found += _verify_all(made, each, seeds)
     return found
+
+
+def _verify_all(
+    made: ExerciseSource, stored: dict[str, Any], seeds: tuple[int, ...]
+) -> list[SourceFault]:
+    """Lo que está mal en un ejercicio, o en él con otras constantes."""
+    others = zip(made.variants, stored.get("variants", ()), strict=True)
+    faults = [f for m, s in [(made, stored), *others] for f in _Exercise(m, s, seeds).verify()]
+    if not faults and made.variants:
+        line = _line_of(made.text, "varia")
+        faults = [SourceFault(made.file, line, told) for told in _unnoticed(stored, seeds[0])]
+    return faults
+
+
+def _unnoticed(stored: dict[str, Any], seed: int) -> Iterator[str]:
+    """Las variaciones cuya solución vale también para otra: copiarla no se notaría."""
+    from course_lib.judging.check import check_exercise
+    from course_lib.judging.compiled import make_exercise
+
+    exercises = [make_exercise(each) for each in (stored, *stored["variants"])]
+    for one, other in itertools.permutations(range(len(exercises)), 2):
+        verdict = check_exercise(exercises[one], exercises[other].reference, seed=seed)
+        if verdict.status == "correct":
+            yield (
+                f"la solución con los valores del lugar {other + 1} pasa también con los del "
+                f"{one + 1}: no se notaría que es la de otra persona."
+            )
 
 
 def verify_one(source: TopicSource, name: str) -> list[SourceFault]:
     """Da lo que está mal en un ejercicio; lo demás se ve al probarlo."""
     pairs = zip(source.exercises, json.loads(source.compiled)["exercises"], strict=True)
-    return next(_Exercise(m, s, SEEDS[:1]).verify() for m, s in pairs if m.name == name)
+    return next(_verify_all(m, s, SEEDS[:1]) for m, s in pairs if m.name == name)
 
 
 class _Exercise:

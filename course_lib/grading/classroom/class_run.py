@@ -39,6 +39,9 @@ from course_lib.grading.classroom.task import (
 )
 from course_lib.grading.sandbox.box import Limits, SandboxError, why_unavailable
 from course_lib.grading.sandbox.grader import SubmissionResult
+from course_lib.grading.sandbox.wire import clean
+from course_lib.grading.submission import SubmissionError, read_submission
+from course_lib.judging.owner import same_person
 
 MAX_ATTEMPTS = 3
 DELIVERED = "delivered"
@@ -104,7 +107,29 @@ def grade_class(
                 found[entry.key] = result
                 progress(len(found), len(entries))
     folder.set_delivered(entry.key for entry in entries)
-    return [Graded(entry, found[entry.key]) for entry in entries]
+    return [Graded(entry, _with_owner(entry, found[entry.key])) for entry in entries]
+
+
+def _with_owner(entry: Entry, result: SubmissionResult) -> SubmissionResult:
+    """Avisa si el cuaderno es personal, y de otra persona que la que lo entrega."""
+    owner = owner_of(entry)
+    if result.status != "graded" or not owner or same_person(owner, entry.student):
+        return result
+    told = (
+        f"el cuaderno es el que se repartió a «{clean(owner, 80)}», y se calificó con lo que se le "
+        f"pidió a esa persona. Por sí solo no prueba nada: pregúntale de dónde salió."
+    )
+    return replace(result, notes=(*result.notes, told))
+
+
+def owner_of(entry: Entry) -> str:
+    """A quién se repartió un cuaderno personal; vacío si es el de todos, o no se puede leer."""
+    if not isinstance(entry.content, bytes) or b"owner" not in entry.content:
+        return ""
+    try:
+        return read_submission(entry.content).owner
+    except SubmissionError:
+        return ""
 
 
 def _require_different(entries: list[Entry]) -> None:

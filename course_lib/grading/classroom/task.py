@@ -35,6 +35,7 @@ from course_lib.grading.submission import (
     read_submission,
     topic_sheet,
 )
+from course_lib.judging.owner import owned_by
 from course_lib.notebooks.fingerprint import EXERCISES, library_fingerprint
 
 OTHER_VERSION = (

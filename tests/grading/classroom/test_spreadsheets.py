@@ -8,6 +8,7 @@ import pytest
 
 from course_lib.grading.classroom.gradebooks import _write_spreadsheet
 from course_lib.grading.classroom.overrides import OverridesError, read_overrides, write_blank
+from course_lib.grading.classroom.roster import read_roster
 from course_lib.grading.classroom.rubric import RubricError, read_rubric
 from course_lib.grading.classroom.spreadsheets import (
     SpreadsheetError,
@@ -159,3 +160,27 @@ def test_a_csv_is_read_with_any_separator(tmp_path):
         (tmp_path / "a.csv").write_text(f"\ufeffA{separator}B\n1{separator}2\n", encoding="utf-8")
         assert read_by_hand(tmp_path / "a.csv", "A") == [["A", "B"], ["1", "2"]]
     assert read_by_hand(tmp_path / "a.csv", "B") == []
+
+
+# La lista de una clase
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ana García\nLuis Pérez\n",
+        "García, Ana\nPérez, Luis\n",
+        "Apellido(s),Nombre,Correo\nGarcía,Ana,a@b.es\nPérez,Luis,l@b.es\n",
+        "Correo;Estudiante\na@b.es;Ana García\nl@b.es;Luis Pérez\n",
+        "Identificador,Nombre completo,Estado\n1,Ana García,x\n2,Luis Pérez,y\n",
+    ],
+)
+def test_a_roster_is_read_as_it_comes(tmp_path, text):
+    (tmp_path / "clase.csv").write_text(text, encoding="utf-8")
+    names = [set(name.replace(",", "").split()) for name in read_roster(tmp_path / "clase.csv")]
+    assert names == [{"Ana", "García"}, {"Luis", "Pérez"}]
+
+
+def test_a_roster_may_be_a_workbook(tmp_path):
+    workbook(tmp_path / "clase.xlsx", inline(("Nombre", "Apellidos"), ("Ana", "García")))
+    assert read_roster(tmp_path / "clase.xlsx") == ["Ana García"]
