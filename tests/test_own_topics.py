@@ -92,6 +92,15 @@ def test_what_is_wrong_is_told(folder, text, told):
         read_course_settings(folder / "course.toml")
 
 
+def test_what_grades_is_never_among_the_deliveries(folder):
+    (folder / "entregas/mis_temas").mkdir(parents=True)
+    (folder / "entregas/Ana.ipynb").write_text("{}", encoding="utf-8")
+    text = 'own_topics = "entregas/mis_temas"\n'
+    (folder / "course.toml").write_text(text, encoding="utf-8")
+    told = run("grade", "entregas", "--dry-run")
+    assert told.exit_code == 2 and "entre las entregas" in " ".join(told.output.split())
+
+
 def test_a_topic_without_its_notebook_is_not_released(folder):
     assert run("new", "dobles.uno").exit_code == 0
     told = run("release", "dobles", "--out", "aula")

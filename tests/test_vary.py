@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import course_lib
 from course_lib.cli import app
+from course_lib.grading.provenance import whose
 from course_lib.judging import check as checking
 from course_lib.judging.check import find_exercise
 from course_lib.judging.owner import allotted, owned_by, owner, same_person, words_of
@@ -187,17 +188,37 @@ def test_checking_and_grading_agree_and_a_copy_is_seen(classroom, names):
     deliver(last, notebook(classroom, last))
     checked = run("check", delivered / f"{first}.ipynb")
     assert "1 correcto" in checked.output, checked.output
-    done = run("grade", delivered, "--out", classroom / "calificado")
+    deliver("Nadie Conocido", answered(notebook(classroom, second), right(second)))
+    done = run(
+        "grade", delivered, "--vary", classroom / "clase.csv", "--out", classroom / "calificado"
+    )
     assert done.exit_code == 3, done.output
     with (classroom / "calificado/grades.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = {row["Estudiante"]: row for row in csv.DictReader(file)}
     points = {name: rows[name].get(f"{NAME} (1)") for name in names}
-    assert points == {first: "1", second: "1", third: "0", last: ""}
+    assert points == {first: "1", second: "0", third: "0", last: ""}
+    assert rows["Nadie Conocido"].get(f"{NAME} (1)") == "1"
+    assert "quien entrega no está en la lista de --vary" in done.output
     assert f"el cuaderno es el que se repartió a «{first}»" in done.output
     assert done.output.count("el cuaderno es el que se repartió") == 1
     assert "es el cuaderno de ejercicios del curso" in done.output
     report = (classroom / "calificado/report.html").read_text(encoding="utf-8")
     assert f"se repartió a «{first}»" in report
+
+
+def test_nobody_chooses_what_they_are_asked():
+    roster = ["Ana García López", "Luis Pérez"]
+    theirs = roster[0]
+    assert whose(theirs, "ana garcía", roster) == (theirs, "")
+    for said in ("", "Ana García", "Ana García López 7", "Luis Pérez", "<b>"):
+        found, told = whose(said, theirs, roster)
+        assert found == theirs and "el cuaderno" in told
+    assert whose("Luis Pérez", "usuario7", roster)[0] == "Luis Pérez"
+    found, told = whose("Luis Pérez 7", "usuario7", ["Luis Pérez Gil", "Luis Pérez Sol"])
+    assert not found and "como el de todos" in told
+    assert whose("", "Ana", ()) == ("", "")
+    found, told = whose("Ana", "Ana", ())
+    assert not found and "--vary" in told
 
 
 def test_in_an_exam_the_notebook_still_says_whose_it_is(classroom, names):

@@ -115,6 +115,14 @@ DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Dice qué se calificaría y qué no; no ejecuta ni escribe nada."),
 ]
+Vary = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="LISTA",
+        help="La lista con que se repartieron cuadernos personales (`course release --vary`): a "
+        "cada quien se le califica lo que se le pidió.",
+    ),
+]
 Unsafe = Annotated[
     bool, typer.Option("--unsafe-no-sandbox", help="Ejecuta el código ajeno sin aislarlo.")
 ]
@@ -131,6 +139,7 @@ def grade(
     cluster: Cluster = None,
     site: Site = None,
     compare: Compare = None,
+    vary: Vary = None,
     config: Config = None,
     dry_run: DryRun = False,
     unsafe_no_sandbox: Unsafe = False,
@@ -140,23 +149,23 @@ def grade(
     if out is None and not dry_run:
         raise typer.BadParameter("Falta --out.")
     told = {"--workers": workers, "--worksheet": worksheet, "--column": column, "--from": source}
-    told |= {"--cluster": cluster, "--site": site, "--compare": compare, "--config": config}
+    told |= {"--cluster": cluster, "--site": site, "--compare": compare}
+    told |= {"--vary": vary, "--config": config}
     command = ["course", "grade", submissions, "--out", out]
     command += [x for name, value in told.items() if value is not None for x in (name, value)]
     command += ["--unsafe-no-sandbox"] if unsafe_no_sandbox else []
     course = course_settings(config)
     with _told_errors(command):
-        _require_usable(topics, site, course, cluster)
-        sheet = _sheet(worksheet, column)
+        _require_usable(topics, site, course, cluster, submissions)
+        sheet, roster = _sheet(worksheet, column), _roster(vary)
         entries = _entries(submissions, source, sheet)
         if dry_run:
-            _print_foreseen(entries, topics, sheet, course)
-            return
+            return _print_foreseen(entries, topics, sheet, course)
         _require_isolated(needed=not (unsafe_no_sandbox or cluster))
         printed = {"worksheet": sheet, "site": site, "course": course}
         options = {"workers": workers, "cluster": cluster, "sandboxed": not unsafe_no_sandbox}
-        private = [submissions.resolve(), *([course.own_topics] if course.own_topics else [])]
-        options |= {"compare": compare, "private": tuple(map(str, private))}
+        private = filter(None, [submissions.resolve(), course.own_topics])
+        options |= {"compare": compare, "private": tuple(map(str, private)), "roster": roster}
         results = _grade_and_publish(entries, out, topics, printed, **options)
     if results.refused or results.off_topic:
         raise typer.Exit(SOME_NOT_GRADED)
@@ -169,6 +178,13 @@ def _sheet(worksheet: Path | None, column: str | None) -> object:
     if column is not None and worksheet is None:
         raise typer.BadParameter("--column dice cuál es la tarea en el archivo de --worksheet.")
     return None if worksheet is None else read_sheet(worksheet, column)
+
+
+def _roster(path: Path | None) -> tuple[str, ...]:
+    """Lee la lista con que se repartieron los cuadernos personales; vacía si no se da."""
+    from course_lib.grading.classroom.roster import read_roster
+
+    return () if path is None else tuple(read_roster(path))
 
 
 @contextmanager
@@ -240,7 +256,11 @@ def _which_topics(error: object, command: list) -> str:
 
 
 def _require_usable(
-    topics: list[str], site: str | None, course: CourseSettings, cluster: str | None
+    topics: list[str],
+    site: str | None,
+    course: CourseSettings,
+    cluster: str | None,
+    submissions: Path,
 ) -> None:
     """Comprueba, antes de escribir nada, lo que se puede comprobar sin las entregas."""
     from course_lib.grading.submission import gradable_topics
@@ -250,6 +270,11 @@ def _require_usable(
         raise typer.BadParameter(f"--site debe ser una dirección (https://…), y llegó «{site}».")
     if cluster is not None and course.own_topics is not None:
         raise typer.BadParameter("--cluster no admite temas propios (`own_topics`).")
+    if course.own_topics is not None and course.own_topics.is_relative_to(submissions.resolve()):
+        raise typer.BadParameter(
+            "La carpeta de tus temas (`own_topics`) está entre las entregas, y de ahí no se lee lo "
+            "que califica: ponla fuera."
+        )
 
 
 def _require_isolated(*, needed: bool) -> None:

@@ -11,15 +11,17 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from course_lib.grading.sandbox.wire import clean
 from course_lib.grading.submission import (
     Sheet,
     Submission,
     course_file,
     read_submission,
 )
+from course_lib.judging.owner import listed, words_of
 from course_lib.notebooks.fingerprint import is_check, parse_cell
 
 COURSE_NOTEBOOKS = {
@@ -100,6 +102,45 @@ def course_answer(topic: str, name: str) -> str:
     """Da el código de la respuesta del cuaderno de soluciones; vacío, si no está."""
     node = _definition(course_cells("solutions", topic), name)
     return "" if node is None else ast.unparse(node)
+
+
+# Los cuadernos personales
+
+
+def whose(said: str, student: str, roster: Sequence[str]) -> tuple[str, str]:
+    """Decide con lo que se le pidió a quién se califica una entrega.
+
+    Lo dice la lista de la clase, con el nombre de quien entrega. Lo que dice el cuaderno lo pudo
+    cambiar cualquiera: solo vale, y se avisa, si con la lista no se sabe.
+
+    Argumentos:
+        said: de quién dice ser el cuaderno; vacío si no lo dice.
+        student: quien lo entrega.
+        roster: la lista con que se repartieron los personales; vacía, si no los hay.
+
+    Devuelve:
+        tuple: el nombre en la lista, o vacío para calificar como el cuaderno de todos; y lo que hay
+        que mirar a mano, o vacío.
+    """
+    named = f"«{clean(said, 80)}»"
+    theirs = listed(student, roster)
+    if not roster and said:
+        return "", (
+            f"el cuaderno es personal, de {named}, y se calificó como el de todos: da con --vary "
+            f"la lista con que se repartió."
+        )
+    if roster and not theirs:
+        theirs = listed(said, roster)
+        told = f"se calificó con lo que se le pidió a «{clean(theirs, 80)}», que es lo que dice"
+        told = told if theirs else "se calificó como el de todos, porque tampoco lo dice"
+        return theirs, f"quien entrega no está en la lista de --vary: {told} su cuaderno."
+    if words_of(said) == words_of(theirs):
+        return theirs, ""
+    told = f"es el que se repartió a {named}" if said else "no dice de quién es"
+    return theirs, (
+        f"el cuaderno {told}, y se calificó con lo que se le pidió a quien lo entrega. Por sí solo "
+        f"no prueba nada: pregúntale de dónde salió."
+    )
 
 
 # Los cuadernos del curso

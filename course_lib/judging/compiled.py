@@ -14,6 +14,7 @@ import functools
 import json
 import math
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +72,8 @@ def _folders() -> Iterator[Path]:
     yield FOLDER
     if own := os.environ.get(OWN_TOPICS):
         yield Path(own, "exercises")
-    yield Path.cwd()
+    if "IPython" in sys.modules:
+        yield Path.cwd()
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,7 +1,8 @@
 """De quién es un cuaderno personal: con qué entradas se comprueba y qué constantes le tocaron.
 
 Todo se calcula con el nombre, sin acentos, mayúsculas ni orden: no hay nada que guardar ni que
-ocultar. Quien cambia el nombre de su cuaderno cambia el ejercicio que se le pide.
+ocultar. Quien cambia el nombre en su cuaderno cambia lo que ahí se le comprueba, pero no la nota:
+al calificar, el nombre es el de la lista de la clase.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 _FEWEST_WORDS = 2
@@ -27,6 +28,13 @@ def same_person(one: str, other: str) -> bool:
     """Si dos nombres pueden ser de la misma persona: iguales, o uno con apellidos que faltan."""
     fewer, more = sorted((words_of(one), words_of(other)), key=len)
     return fewer == more or (len(fewer) >= _FEWEST_WORDS and fewer < more)
+
+
+def listed(name: str, roster: Sequence[str]) -> str:
+    """Qué nombre de la lista es el de esa persona; vacío si ninguno, o si puede ser más de uno."""
+    same = [each for each in roster if words_of(each) == words_of(name)]
+    found = same or [each for each in roster if same_person(each, name)]
+    return found[0] if len(found) == 1 else ""
 
 
 def allotted(owner: str, what: str, count: int) -> int:

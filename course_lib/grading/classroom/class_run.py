@@ -39,9 +39,7 @@ from course_lib.grading.classroom.task import (
 )
 from course_lib.grading.sandbox.box import Limits, SandboxError, why_unavailable
 from course_lib.grading.sandbox.grader import SubmissionResult
-from course_lib.grading.sandbox.wire import clean
-from course_lib.grading.submission import SubmissionError, read_submission
-from course_lib.judging.owner import same_person
+from course_lib.judging.owner import listed
 
 MAX_ATTEMPTS = 3
 DELIVERED = "delivered"
@@ -70,6 +68,7 @@ def grade_class(
     sandboxed: bool = True,
     limits: Limits | None = None,
     private: tuple[str, ...] = (),
+    roster: tuple[str, ...] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Graded]:
     """Califica las entregas que falten y da los resultados de todas, en su orden.
@@ -84,6 +83,7 @@ def grade_class(
         sandboxed: False ejecuta el código ajeno sin caja (`grader.WHAT_IS_LOST`).
         limits: lo que puede gastar cada entrega.
         private: lo que ninguna debe ver del disco, además del proyecto y de la carpeta de la clase.
+        roster: la lista con que se repartieron los cuadernos personales; vacía, si no los hay.
         progress: recibe cuántas van y cuántas son; la primera vez, las que ya estaban.
 
     Errores:
@@ -93,7 +93,9 @@ def grade_class(
     """
     _require_different(entries)
     private = (str(folder.path.resolve()), *private)
-    order = Order(folder.seed(), course_version(), topic, sandboxed, limits or Limits(), private)
+    order = Order(
+        folder.seed(), course_version(), topic, sandboxed, limits or Limits(), private, roster
+    )
     found: dict[str, SubmissionResult] = {}
     for entry in entries:
         if (known := _without_executing(entry, folder, order)) is not None:
@@ -107,29 +109,7 @@ def grade_class(
                 found[entry.key] = result
                 progress(len(found), len(entries))
     folder.set_delivered(entry.key for entry in entries)
-    return [Graded(entry, _with_owner(entry, found[entry.key])) for entry in entries]
-
-
-def _with_owner(entry: Entry, result: SubmissionResult) -> SubmissionResult:
-    """Avisa si el cuaderno es personal, y de otra persona que la que lo entrega."""
-    owner = owner_of(entry)
-    if result.status != "graded" or not owner or same_person(owner, entry.student):
-        return result
-    told = (
-        f"el cuaderno es el que se repartió a «{clean(owner, 80)}», y se calificó con lo que se le "
-        f"pidió a esa persona. Por sí solo no prueba nada: pregúntale de dónde salió."
-    )
-    return replace(result, notes=(*result.notes, told))
-
-
-def owner_of(entry: Entry) -> str:
-    """A quién se repartió un cuaderno personal; vacío si es el de todos, o no se puede leer."""
-    if not isinstance(entry.content, bytes) or b"owner" not in entry.content:
-        return ""
-    try:
-        return read_submission(entry.content).owner
-    except SubmissionError:
-        return ""
+    return [Graded(entry, found[entry.key]) for entry in entries]
 
 
 def _require_different(entries: list[Entry]) -> None:
@@ -227,7 +207,8 @@ def _fill(waiting: deque, lanes: list[Lane], running: dict, order: Order) -> Non
     for lane in lanes:
         for _ in range(min(lane.capacity - busy[id(lane)], len(waiting))):
             entry = waiting.popleft()
-            running[lane.submit(grade_task, entry.content, order)] = lane, entry
+            theirs = replace(order, student=entry.student)
+            running[lane.submit(grade_task, entry.content, theirs)] = lane, entry
 
 
 def _result_of(future: Future, lane: Lane) -> SubmissionResult | None:
@@ -331,10 +312,11 @@ class ClassFolder:
         write_atomically(self._file(entry), content.encode("utf-8", "replace"))
 
     def _digest(self, entry: Entry, order: Order, result: SubmissionResult) -> str:
-        """Resume lo que decide un resultado: la entrega, las entradas, los límites y el tema."""
+        """Resume lo que decide un resultado: la entrega, de quién es, las entradas, los límites…"""
         content = entry.content if isinstance(entry.content, bytes) else entry.content.encode()
         version = self._version(result.topic) if result.topic else ""
         parts = [order.seed, order.topic, order.sandboxed, asdict(order.limits), version]
+        parts.append(listed(entry.student, order.roster) or order.roster)
         return hashlib.sha256(json.dumps(parts).encode() + b"\0" + content).hexdigest()
 
     def _file(self, entry: Entry) -> Path:

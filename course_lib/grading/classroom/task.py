@@ -21,6 +21,7 @@ from course_lib.grading.provenance import (
     copied_answers,
     course_cells,
     course_notebook,
+    whose,
 )
 from course_lib.grading.sandbox.box import Limits, SandboxError
 from course_lib.grading.sandbox.grader import Grader, Progress, SubmissionResult
@@ -46,7 +47,7 @@ OTHER_VERSION = (
 
 @dataclass(frozen=True)
 class Order:
-    """Cómo se califica; lo mismo para toda la clase.
+    """Cómo se califica; menos de quién es la entrega, lo mismo para toda la clase.
 
     Argumentos:
         seed: semilla de las entradas.
@@ -55,6 +56,8 @@ class Order:
         sandboxed: si el código ajeno corre en una caja.
         limits: lo que puede gastar cada entrega.
         private: lo que ninguna debe ver del disco, además del proyecto.
+        roster: la lista con que se repartieron los cuadernos personales; vacía, si no los hay.
+        student: quién entrega.
     """
 
     seed: int
@@ -63,6 +66,8 @@ class Order:
     sandboxed: bool = True
     limits: Limits = field(default_factory=Limits)
     private: tuple[str, ...] = ()
+    roster: tuple[str, ...] = ()
+    student: str = ""
 
 
 def grade_task(content: bytes, order: Order) -> dict[str, Any]:
@@ -153,14 +158,16 @@ def _grade(grader: Grader, content: bytes, order: Order) -> SubmissionResult:
         opened = _open(content, order.topic)
         if opened is not None and (kind := course_notebook(*opened)):
             return SubmissionResult("course", COURSE_NOTEBOOKS[kind], opened[1].topic)
-        result = grader.judge(content, order.seed, order.topic, progress)
+        said = opened[0].owner if opened else ""
+        theirs, told = whose(said, order.student, order.roster)
+        with owned_by(theirs):
+            result = grader.judge(content, order.seed, order.topic, progress)
         if opened is None or not result.evidence:
             return result
         marks = answer_marks(*opened)
         evidence = {n: replace(e, mark=marks.get(n, "")) for n, e in result.evidence.items()}
-        copied = copied_answers(*opened)
-        notes = (*result.notes, copied) if copied else result.notes
-        return replace(result, notes=notes, evidence=evidence)
+        notes = filter(None, (*result.notes, told, copied_answers(*opened)))
+        return replace(result, notes=tuple(notes), evidence=evidence)
 
     return grader.apart(judge)
 
