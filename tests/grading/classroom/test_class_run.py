@@ -170,6 +170,9 @@ def test_what_decides_a_result_is_in_its_digest(out, monkeypatch, quick, threads
     (out / "results" / "seed").write_text("7")
     grade(found, out, topic="attention")
     assert quick() == ["a"] * 5, "con otras entradas se califica otra vez"
+    grade(found, out, topic="attention", roster=("a", "b"))
+    grade(found, out, topic="attention", roster=("a", "b", "c"))
+    assert quick() == ["a"] * 6, "si se le pidió otra cosa se califica otra vez"
 
 
 def test_the_version_of_a_topic_depends_on_its_checks_alone(monkeypatch):
