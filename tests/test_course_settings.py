@@ -88,7 +88,8 @@ def test_the_one_of_this_folder_is_found(tmp_path, monkeypatch):
 def test_what_the_guide_shows_can_be_read(tmp_path):
     """El archivo de «Adoptar este curso», sus temas y sus escalas."""
     page = (ROOT / "book" / "adopt.md").read_text("utf-8")
-    example, late = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)
+    example, own, late = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)
+    assert read(tmp_path, own).own_topics == tmp_path
     course = read(tmp_path, example + late)
     assert set(course.late.due) < set(course.topics)
     assert len(course.topics) == 4 and course.scale == SCALES["1-7"]
