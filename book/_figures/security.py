@@ -13,8 +13,8 @@ def grading_processes() -> Figure:
         "sortea entradas nuevas con una semilla secreta y tiene la referencia y los errores "
         "frecuentes. En medio, dentro de una caja sin red y con límites, el proceso de la entrega "
         "recibe solo las celdas y las entradas. Lo que devuelve sube como datos, y el juez lo "
-        "compara con lo esperado. Abajo, el supervisor lee del juez un veredicto de tamaño fijo: "
-        "los puntos, la propiedad que falla y la pista.",
+        "compara con lo esperado. Abajo, el supervisor lee lo que el juez dejó en una memoria de "
+        "tamaño fijo: los puntos, la propiedad que falla y la pista.",
         height=552,
     )
     small = fig.small
