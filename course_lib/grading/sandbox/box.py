@@ -118,18 +118,21 @@ class Sandbox:
         except box_root.HiddenPathError as error:
             raise SandboxError(str(error)) from None
         reading, writing = os.pipe()
+        *options, command = arguments
+        given = _as_file(options)  # en la orden, /proc/1/cmdline diría las rutas de quien califica
         try:
             self._process = subprocess.Popen(
-                ["bwrap", "--info-fd", str(writing), *arguments],
+                ["bwrap", "--info-fd", str(writing), "--args", str(given), command],
                 executable=shutil.which("bwrap"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                pass_fds=[writing, *([] if owner is None else [owner])],
+                pass_fds=[writing, given, *([] if owner is None else [owner])],
                 env={},  # /proc/1/environ mostraría el de quien llama
             )
         finally:
             os.close(writing)
+            os.close(given)
         with os.fdopen(reading, "rb") as info:
             self._start(info.read())
 
@@ -216,6 +219,14 @@ def _arguments(
         *(["--ro-bind", str(library), LIBRARY] if library else []),
         *("--remount-ro", "/", "--chdir", HOME, "/bin/cat"),
     ]
+
+
+def _as_file(options: list[str]) -> int:
+    """Un archivo sin nombre con las opciones, como las lee `bwrap --args`."""
+    given = os.memfd_create("options")
+    os.write(given, b"".join(os.fsencode(option) + b"\0" for option in options))
+    os.lseek(given, 0, os.SEEK_SET)
+    return given
 
 
 def _user_arguments(owner: int | None) -> list[str]:

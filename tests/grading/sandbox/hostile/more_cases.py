@@ -255,7 +255,14 @@ FILES = [
     encoded("un texto letra a letra", {**notebook(RIGHT), "cells": [
         cell | {"source": list(cell["source"])} for cell in notebook(RIGHT)["cells"]]}, FULL),
 ]  # fmt: skip
-MORE_FORGING = [Case(n, (HARD, TIES, _body(c), CHECKS), NO_SOFT) for n, c in FORGED.items()] + [
+# Quien estropea su proceso pierde también lo que se le pregunta después.
+LOST = {
+    "una respuesta con puntos": {**NO_SOFT, "hard": 0},
+    "una traza que cambia variables ajenas": {**NO_SOFT, "hard": 0, "ties": 0},
+}
+MORE_FORGING = [
+    Case(n, (HARD, TIES, _body(c), CHECKS), LOST.get(n, NO_SOFT)) for n, c in FORGED.items()
+] + [
     Case(
         "una respuesta con letras que solo se parecen",
         (HARD, TIES, SOFT.replace("soft_argmax", "soft_\u0430rgmax")),
