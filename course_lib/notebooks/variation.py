@@ -1,7 +1,7 @@
 """Las constantes de un ejercicio que cambian de una persona a otra, y los cuadernos personales.
 
-La cabecera del ejercicio las declara, cada una con sus valores, y el texto las nombra entre llaves
-dobles:
+La cabecera del ejercicio las declara, cada una con sus valores, y el texto las nombra como
+`{{bloques}}`:
 
     varia:
       bloques: [118, 64, 32]
