@@ -267,8 +267,13 @@ def test_a_program_without_interruptions_has_the_limit_too(handler):
 
 @pytest.mark.skipif(os.name == "nt", reason="en Windows se espera a que despierte")
 def test_who_sleeps_is_woken():
+    # Lanzadas en segundo plano, las pruebas heredan un SIGINT que se desatiende.
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
     start = time.perf_counter()
-    verdict = check(SOFT, lambda scores, beta: time.sleep(60), seconds=0.3)
+    try:
+        verdict = check(SOFT, lambda scores, beta: time.sleep(60), seconds=0.3)
+    finally:
+        signal.signal(signal.SIGINT, inherited)
     assert "no terminó en 0.3 segundos" in verdict.message
     assert time.perf_counter() - start < 10
 
