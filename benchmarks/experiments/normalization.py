@@ -21,8 +21,8 @@ from course_lib.layers.encoder_decoder import Encoder
 from course_lib.training.loop import train
 
 LONGEST, WIDTH, BATCH, STEPS, WARMUP = 15, 32, 32, 300, 100
-RATES = {18: (1e-4, 3e-4, 1e-3, 3e-3, 1e-2), 6: (1e-3, 3e-3, 1e-2, 3e-2)}
-RATES[2] = RATES[6]
+SHALLOW, DEEP = (1e-3, 3e-3, 1e-2, 3e-2), (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
+RATES = {2: SHALLOW, 6: SHALLOW, 18: DEEP}
 PAD, START = 0, 1
 
 

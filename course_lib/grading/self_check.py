@@ -244,10 +244,11 @@ def _cell_name(notebook: Any, index: int, checks: dict[str, _Check], names: dict
     """
     lines = [line for line in notebook.cells[index].source.splitlines() if line.strip()]
     named = f"la celda que empieza con «{_cut(lines[0], 60)}»" if lines else "una celda vacía"
+    owner = _owner(notebook)
     for exercise, name in names.items():
         if exercise in checks and index == checks[exercise].cell:
             return f"la comprobación de {exercise}"
-        if notebook.cells[index].source == _final_check(exercise, name, _owner(notebook)).source:
+        if notebook.cells[index].source == _final_check(exercise, name, owner).source:
             return f"la comprobación de {exercise}"
         if _defining_cell(notebook, name) == index:
             return f"{named}, de {exercise}"

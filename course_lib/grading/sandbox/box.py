@@ -117,9 +117,9 @@ class Sandbox:
             arguments = _arguments(library, limits, self._private, owner)
         except box_root.HiddenPathError as error:
             raise SandboxError(str(error)) from None
-        reading, writing = os.pipe()
         *options, command = arguments
         given = _as_file(options)  # en la orden, /proc/1/cmdline diría las rutas de quien califica
+        reading, writing = os.pipe()
         try:
             self._process = subprocess.Popen(
                 ["bwrap", "--info-fd", str(writing), "--args", str(given), command],
