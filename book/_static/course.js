@@ -33,7 +33,7 @@ function courseTranslate(root) {
 
 // Las cajas que se desplazan de lado también se alcanzan con el teclado. Cambian de ancho con la
 // ventana y al desplegarse.
-const COURSE_BOXES = ".bd-article :is(pre, .formula, .pst-scrollable-table-container, .cell_output, .diagram-figure, .screen)";
+const COURSE_BOXES = ".bd-article :is(pre, .formula, .pst-scrollable-table-container, .cell_output, .cell_output > .output, .diagram-figure, .screen)";
 const courseWidths = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     if (target.scrollWidth > target.clientWidth + 1) target.tabIndex = 0;

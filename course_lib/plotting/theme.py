@@ -71,6 +71,7 @@ _STYLE = {
     "ytick.labelsize": FONT_SIZE - 0.5,
 }
 _FONT = re.compile(r"font: ((?:(?:italic|oblique|bold|\d+) )*)([\d.]+)px [^;\"]+")
+_LONG_NUMBER = re.compile(r"\d+\.\d{3,}")
 
 
 class ThemedFigure(Figure):
@@ -155,4 +156,17 @@ def _inline_svg(svg: str, alt: str) -> str:
         f'style="width: {width}px; max-width: 100%; height: auto; font-family: inherit; '
         f'background: transparent">\n <title>{text}</title>'
     )
-    return re.sub(r"<svg[^>]*>", lambda _: opening, svg, count=1).strip()
+    return _shortened(re.sub(r"<svg[^>]*>", lambda _: opening, svg, count=1).strip())
+
+
+def _shortened(svg: str) -> str:
+    """El mismo dibujo con centésimas de punto y sin sangrado: la página pesa un octavo menos."""
+    svg = re.sub(r' transform="rotate\(-?0 [^"]*"', "", svg)
+    return re.sub(r"<[^>]*>", _short_tag, re.sub(r">\s+<", "><", svg))
+
+
+def _short_tag(match: re.Match[str]) -> str:
+    tag = " ".join(match[0].split())
+    if tag.startswith("<svg"):  # lleva el texto alternativo, con los números que tenga
+        return tag
+    return _LONG_NUMBER.sub(lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), tag)

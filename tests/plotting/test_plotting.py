@@ -135,6 +135,19 @@ def test_ids_are_unique_to_the_content_and_every_reference_resolves(name):
     assert re.fullmatch(r"fig-[0-9a-f]{10}-", prefix)
 
 
+@every_plot
+def test_places_have_two_decimals_and_nothing_is_indented(name):
+    _, html = draw(name)
+    tags = "".join(re.findall(r"<[^>]*>", html[html.index("<title>") :]))
+    assert re.search(r'd="M \d+\.\d', tags) and not re.search(r"\d\.\d{3}", tags)
+    assert ">\n" not in html
+
+
+def test_what_is_printed_keeps_its_decimals():
+    html = plot_bars([1.0], ["0.12345"], alt="vale 0.12345")._repr_html_()
+    assert html.count("0.12345") == 3  # la etiqueta, y dos veces el texto alternativo
+
+
 def test_two_figures_on_a_page_share_no_id():
     one, two = (plot_bars([1.0, x], ["a", "b"], alt="a")._repr_html_() for x in (2.0, 3.0))
     ids = [set(re.findall(r'\bid="([^"]+)"', html)) for html in (one, two)]

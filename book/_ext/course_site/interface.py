@@ -1,8 +1,12 @@
 """La interfaz: en español y sin partes que hablen con otros servidores."""
 
 import re
+from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
 
 # sphinx-thebe ejecuta código en un servidor ajeno; Jupyter Book lo carga aunque esté apagado.
 OUTSIDE = ("thebe", "unpkg.com", "cdnjs.cloudflare.com")
@@ -101,6 +105,22 @@ def lead_to_chapters(app: Sphinx, pagename, templatename, context, doctree) -> N
     )
 
 
+# Para que el teclado llegue a lo que no cabe, el tema mide todos los bloques al abrir la página, y
+# eso obliga a disponer también las secciones lejanas. Ya lo hace course.js, según van llegando.
+MEASURES = "e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight?0:-1"
+
+
+def leave_measuring_to_us(app: Sphinx, exception: Exception | None) -> None:
+    """Quita esa cuenta del guion del tema."""
+    path = Path(app.outdir, "_static/scripts/pydata-sphinx-theme.js")
+    if exception is not None or not path.is_file():
+        return
+    text = path.read_text(encoding="utf-8")
+    if MEASURES not in text and "scrollWidth" in text:
+        logger.warning("%s cambió: revisa MEASURES, en course_site/interface.py", path.name)
+    path.write_text(text.replace(MEASURES, ""), encoding="utf-8")
+
+
 def drop_thebe_markup(app: Sphinx, doctree, docname) -> None:
     """Quita la configuración que sphinx-thebe deja al final de cada página."""
     from docutils import nodes
@@ -131,5 +151,6 @@ def setup(app: Sphinx) -> None:
     app.connect("html-page-context", name_toggles, priority=990)
     app.connect("html-page-context", lead_to_chapters)
     app.connect("doctree-resolved", drop_thebe_markup, priority=990)
+    app.connect("build-finished", leave_measuring_to_us)
     app.connect("autodoc-skip-member", drop_english_fields)
     app.connect("autodoc-process-docstring", link_sources)
