@@ -12,7 +12,11 @@ from course_lib.cli.terminal import print_error
 
 Who = Annotated[
     str,
-    typer.Argument(metavar="QUIÉN", help="Su nombre o una parte, o su número de participante."),
+    typer.Argument(
+        metavar="QUIÉN",
+        help="Su nombre o una parte, o su número: el de participante, o el de una calificación "
+        "sin nombres («Entrega 12345678»).",
+    ),
 ]
 Name = Annotated[
     str,
@@ -25,16 +29,22 @@ Out = Annotated[
 
 def explain(who: Who, exercise: Name, out: Out) -> None:
     """Muestra el código de un estudiante, el caso en que falla y lo que se esperaba."""
-    from course_lib.grading.classroom.class_run import ClassRunError, read_class
+    from course_lib.grading.classroom.anonymous import ANONYMOUS, Anonymity
+    from course_lib.grading.classroom.class_run import ClassRunError, read_class, read_seed
     from course_lib.grading.classroom.results import ClassResults
 
     try:
-        students = ClassResults(read_class(out)).students
+        results = ClassResults(read_class(out))
+        anonymity = Anonymity([one.entry for one in results.works], read_seed(out))
     except ClassRunError as error:
         print_error(str(error))
         raise typer.Exit(2) from None
-    student = _only(_called(students, who), who)
-    _print(student, _answer(student, exercise), out)
+    numbered = anonymity.results(results).students
+    if found := [s for s in numbered if who in (s.name, s.entry.participant)]:
+        student, where = found[0], out / ANONYMOUS
+    else:
+        student, where = _only(_called(results.students, who), who), out
+    _print(student, _answer(student, exercise), where)
 
 
 def _called(students: list, who: str) -> list:

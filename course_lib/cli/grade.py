@@ -111,6 +111,14 @@ Compare = Annotated[
         help="La de una calificación anterior: dice qué notas cambian, con las mismas entradas.",
     ),
 ]
+Anonymous = Annotated[
+    bool,
+    typer.Option(
+        "--anonymous",
+        help="Lo que lees tú (informe, código, cuadernos y rúbrica) va sin nombres, en "
+        "CARPETA/anonymous; las notas y lo que se sube los llevan.",
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Dice qué se calificaría y qué no; no ejecuta ni escribe nada."),
@@ -141,19 +149,18 @@ def grade(
     compare: Compare = None,
     vary: Vary = None,
     config: Config = None,
+    anonymous: Anonymous = False,
     dry_run: DryRun = False,
     unsafe_no_sandbox: Unsafe = False,
 ) -> None:
     """Califica las entregas de una clase, cada una aislada, y escribe notas e informes."""
     topics = list(dict.fromkeys(topic or ()))
-    if out is None and not dry_run:
-        raise typer.BadParameter("Falta --out.")
+    _require_together(out, anonymous=anonymous, dry_run=dry_run)
     told = {"--workers": workers, "--worksheet": worksheet, "--column": column, "--from": source}
     told |= {"--cluster": cluster, "--site": site, "--compare": compare}
     told |= {"--vary": vary, "--config": config}
-    command = ["course", "grade", submissions, "--out", out]
-    command += [x for name, value in told.items() if value is not None for x in (name, value)]
-    command += ["--unsafe-no-sandbox"] if unsafe_no_sandbox else []
+    given = {"--anonymous": anonymous, "--unsafe-no-sandbox": unsafe_no_sandbox}
+    command = ["course", "grade", submissions, "--out", out, *_written(told, given)]
     course = course_settings(config)
     with _told_errors(command):
         _require_usable(topics, site, course, cluster, submissions)
@@ -162,13 +169,26 @@ def grade(
         if dry_run:
             return _print_foreseen(entries, topics, sheet, course)
         _require_isolated(needed=not (unsafe_no_sandbox or cluster))
-        printed = {"worksheet": sheet, "site": site, "course": course}
+        printed = {"worksheet": sheet, "site": site, "course": course, "anonymity": anonymous}
         options = {"workers": workers, "cluster": cluster, "sandboxed": not unsafe_no_sandbox}
         private = filter(None, [submissions.resolve(), course.own_topics])
         options |= {"compare": compare, "private": tuple(map(str, private)), "roster": roster}
         results = _grade_and_publish(entries, out, topics, printed, **options)
     if results.refused or results.off_topic:
         raise typer.Exit(SOME_NOT_GRADED)
+
+
+def _require_together(out: Path | None, *, anonymous: bool, dry_run: bool) -> None:
+    if out is None and not dry_run:
+        raise typer.BadParameter("Falta --out.")
+    if anonymous and dry_run:
+        raise typer.BadParameter("--dry-run dice los nombres: no va con --anonymous.")
+
+
+def _written(told: dict, given: dict) -> list:
+    """Las opciones que se dieron, como se escriben en la orden."""
+    valued = [x for name, value in told.items() if value is not None for x in (name, value)]
+    return [*valued, *(name for name, on in given.items() if on)]
 
 
 def _sheet(worksheet: Path | None, column: str | None) -> object:
@@ -298,6 +318,7 @@ def _grade_and_publish(
     compare: Path | None,
     **options: object,
 ) -> object:
+    from course_lib.grading.classroom.anonymous import Anonymity
     from course_lib.grading.classroom.class_run import ClassFolder, read_class
     from course_lib.grading.sandbox.grader import WHAT_IS_LOST
 
@@ -306,7 +327,10 @@ def _grade_and_publish(
     with ClassFolder(out) as folder:
         if compare is not None:
             folder.share_seed(compare)
-        sheets = _read_by_hand(folder.path, compare, entries)
+        known = [*entries, *(one.entry for one in before or ())]
+        anonymity = Anonymity(known, folder.seed())
+        sheets = _read_by_hand(folder.path, compare, entries, anonymity, printed["anonymity"])
+        printed["anonymity"] = anonymity if printed["anonymity"] else None
         if not sandboxed:
             errors.print(WHAT_IS_LOST, style="bold yellow", markup=False, highlight=False)
         # Con varios temas se reconoce cada entrega; con uno, lo que no dice de cuál es, es de él.
@@ -314,26 +338,44 @@ def _grade_and_publish(
         graded = _grade_with_progress(entries, folder, errors, sandboxed=sandboxed, **options)
         with errors.status("Escribiendo notas e informes…"):
             results, published = _publish(graded, before, topics, sheets, folder.path, printed)
-    _print_summary(results, published)
+    _print_summary(results, published, printed["anonymity"])
     if before is not None:
         Console().print(printed["changes"].summary(), markup=False, highlight=False, soft_wrap=True)
     return results
 
 
-def _read_by_hand(folder: Path, compare: Path | None, entries: list) -> tuple:
-    """Lee lo que se puso a mano: la rúbrica y los cambios; si aún no hay, lo de la otra clase."""
+def _read_by_hand(
+    folder: Path, compare: Path | None, entries: list, anonymity: object, anonymous: bool
+) -> tuple:
+    """Lee lo que se puso a mano: la rúbrica y los cambios; si aún no hay, lo de la otra clase.
+
+    Los dos pueden nombrar a cada quien por su número.
+    """
     from course_lib.grading.classroom import overrides, rubric
     from course_lib.grading.classroom.spreadsheets import by_hand
 
-    rubric_sheet, changes = folder / rubric.RUBRIC_FILE, folder / overrides.OVERRIDES_FILE
+    changes, owners = folder / overrides.OVERRIDES_FILE, anonymity.owners
     if compare is not None:
-        for path in (rubric_sheet, changes):
-            other = by_hand(compare / path.name)
-            if other.exists() and not by_hand(path).exists():
+        owners = _owners_there(compare, entries) | owners
+        for mine, theirs in (
+            (rubric.find_rubric(folder), rubric.find_rubric(compare)),
+            (by_hand(changes), compare / overrides.OVERRIDES_FILE),
+        ):
+            other = theirs and by_hand(theirs)
+            if other and other.exists() and not (mine and mine.exists()):
                 write_atomically(folder / other.name, other.read_bytes())
     overrides.write_blank(changes)
-    changed = overrides.by_owner(overrides.read_overrides(changes), entries)
-    return rubric.read_rubric(rubric_sheet), changed
+    changed = overrides.by_owner(overrides.read_overrides(changes), entries, anonymity.names)
+    points = rubric.read_rubric(rubric.place_rubric(folder, anonymous=anonymous))
+    return {owners.get(key, key): own for key, own in points.items()}, changed
+
+
+def _owners_there(folder: Path, entries: list) -> dict[str, str]:
+    """De quién es cada número en otra calificación, que puede tener otra semilla."""
+    from course_lib.grading.classroom.anonymous import Anonymity
+    from course_lib.grading.classroom.class_run import read_seed
+
+    return Anonymity(entries, read_seed(folder)).owners
 
 
 def _publish(
@@ -349,7 +391,7 @@ def _publish(
     from course_lib.grading.classroom.overrides import OVERRIDES_FILE, with_overrides
     from course_lib.grading.classroom.publication import publish
     from course_lib.grading.classroom.results import ClassResults
-    from course_lib.grading.classroom.rubric import RUBRIC_FILE, with_rubric, write_rubric
+    from course_lib.grading.classroom.rubric import place_rubric, with_rubric, write_rubric
 
     points, by_hand = sheets
     course = printed.pop("course")
@@ -364,9 +406,11 @@ def _publish(
         old = ClassResults(old, results.counted, course, by_hand)
         printed["changes"] = ClassComparison(old, results)
     published = publish(results, folder, **printed)
-    if write_rubric(graded, points, folder / RUBRIC_FILE):
-        name = "Rúbrica de los experimentos, para llenar a mano"
-        published.files[name] = folder / RUBRIC_FILE
+    if anonymity := printed["anonymity"]:
+        graded, points = anonymity.graded(graded), anonymity.keys(points)
+    sheet = place_rubric(folder, anonymous=anonymity is not None)
+    if write_rubric(graded, points, sheet):
+        published.files["Rúbrica de los experimentos, para llenar a mano"] = sheet
     published.files["Puntos y retrasos puestos a mano"] = folder / OVERRIDES_FILE
     return results, published
 
@@ -407,11 +451,12 @@ def _grade_with_progress(
         return grade_class(entries, folder, progress=advance, **options)
 
 
-def _print_summary(results: object, published: object) -> None:
+def _print_summary(results: object, published: object, anonymity: object | None = None) -> None:
     """Resume la clase. Nada de lo que escribió un estudiante llega entero a la terminal."""
     from course_lib.grading.sandbox.wire import clean
 
     console = Console()
+    results = results if anonymity is None else anonymity.results(results)
     console.print(_class_table(results))
     course = {one.entry.key for _, works in results.set_aside for one in works}
     for one in results.works:
@@ -436,6 +481,8 @@ def _print_summary(results: object, published: object) -> None:
             console.print(text, markup=False, highlight=False, soft_wrap=True)
     if published.missing:
         names = ", ".join(clean(name, 60) for name in published.missing)
+        if anonymity is not None:
+            names = f"{len(published.missing)}; sin --anonymous se dice quiénes"
         text = f"Sin lugar en la hoja o en el ZIP de {published.platform}: {names}"
         console.print(text, markup=False, highlight=False, soft_wrap=True)
     for name, path in published.files.items():

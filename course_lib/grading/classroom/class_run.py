@@ -264,7 +264,7 @@ class ClassFolder:
         if not self._seed_file.exists():
             write_atomically(self._seed_file, str(secrets.randbits(63)).encode())
             self._seed_file.chmod(0o600)  # la carpeta ya era privada
-        return int(self._seed_file.read_text())
+        return read_seed(self.path)
 
     def share_seed(self, other: Path) -> None:
         """Toma la semilla de otra calificación, si aquí no hay, para comparar con sus entradas.
@@ -334,6 +334,11 @@ class ClassFolder:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def read_seed(path: Path) -> int:
+    """Lee la semilla de una clase, que ya se sorteó."""
+    return int((Path(path) / "results" / "seed").read_text())
 
 
 def read_class(path: Path) -> list[Graded]:

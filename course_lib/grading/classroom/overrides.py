@@ -96,8 +96,17 @@ def _override(line: int, cells: list[str]) -> Override:
     return replace(read, points=value)
 
 
-def by_owner(overrides: Iterable[Override], entries: Iterable[Entry]) -> ByHand:
+def by_owner(
+    overrides: Iterable[Override],
+    entries: Iterable[Entry],
+    numbered: Mapping[str, Entry] | None = None,
+) -> ByHand:
     """Reparte los renglones entre quienes entregaron.
+
+    Argumentos:
+        overrides: los renglones.
+        entries: las entregas.
+        numbered: cómo se llama además a cada quien, si se lee sin nombres (`Anonymity.names`).
 
     Errores:
         OverridesError: no hay nadie así, hay más de uno, o se le cambia dos veces lo mismo.
@@ -105,6 +114,8 @@ def by_owner(overrides: Iterable[Override], entries: Iterable[Entry]) -> ByHand:
     owners: dict[str, set[str]] = {}
     for entry in entries:
         names = {entry.student, plain_cell(entry.student), entry.participant or "", entry.owner}
+        if numbered:
+            names |= {numbered[entry.owner].student, numbered[entry.owner].participant}
         for name in map(comparable, names - {""}):
             owners.setdefault(name, set()).add(entry.owner)
     found: dict[str, dict[str, Override]] = {}

@@ -5,12 +5,14 @@ Todo se escribe de nuevo cada vez, a partir de los resultados, en la carpeta de 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from course_lib.files import write_atomically
+from course_lib.grading.classroom.anonymous import ANONYMOUS, NOTEBOOKS, Anonymity
 from course_lib.grading.classroom.comparison import ClassComparison, write_changes
 from course_lib.grading.classroom.course_gradebook import GradesSheet
 from course_lib.grading.classroom.gradebooks import (
@@ -69,6 +71,7 @@ def publish(
     worksheet: GradesSheet | None = None,
     site: str | None = None,
     changes: ClassComparison | None = None,
+    anonymity: Anonymity | None = None,
     when: datetime | None = None,
 ) -> Published:
     """Escribe todo lo que se entrega de una clase ya calificada.
@@ -79,6 +82,7 @@ def publish(
         worksheet: lo que se descargó de la plataforma para poner las notas, y se completa.
         site: dirección del sitio del curso, para enlazar sus capítulos.
         changes: la comparación con otra calificación, si se pidió.
+        anonymity: los números con que se nombra a cada quien en lo que se lee, si va sin nombres.
         when: cuándo se calificó; si falta, ahora.
 
     Errores:
@@ -88,17 +92,13 @@ def publish(
     when = when or datetime.now().astimezone()
     told = {"when": when, "course": results.course}
     pages = {s.page: feedback_page(s, site=site, **told) for s in results.students}
-    shown = {s.evidence_page: evidence_page(s, **told) for s in results.students if s.topics}
-    _write_pages(folder, pages | shown)
-    files = {"Informe de la clase": folder / "report.html", "Notas": folder / "grades.csv"}
+    files = _write_reading(results, folder, changes, anonymity, when)
+    files |= {"Notas": folder / "grades.csv"}
     files["Notas, en una hoja de cálculo"] = folder / "grades.xlsx"
-    report = class_report(results, when=when, changes=changes).encode()
-    write_atomically(files["Informe de la clase"], report)
+    _write_pages(folder, "feedback", pages)
     write_grades(results, files["Notas"])
     files |= _write_changes(folder / "changes.csv", changes)
     files["Una página por estudiante"] = folder / "feedback"
-    if shown:
-        files["Su código y los casos que fallan, solo para ti"] = folder / "evidence"
     came = {one.entry.platform for one in results.works} - {""}
     platform = worksheet.platform if worksheet is not None else next(iter(sorted(came)), "")
     if not platform:
@@ -117,14 +117,50 @@ def publish(
     return Published(written, *told, tuple(dict.fromkeys(missing)), name)
 
 
-def _write_pages(folder: Path, pages: dict[str, str]) -> None:
-    """Escribe las páginas, y borra las de quien ya no está entre las entregas."""
+def _write_reading(
+    results: ClassResults,
+    folder: Path,
+    changes: ClassComparison | None,
+    anonymity: Anonymity | None,
+    when: datetime,
+) -> dict[str, Path]:
+    """Escribe lo que lee quien califica, con nombres o sin ellos, y borra lo de la otra manera."""
+    where = folder if anonymity is None else folder / ANONYMOUS
+    read = results if anonymity is None else anonymity.results(results)
+    if anonymity is not None and changes is not None:
+        changes = anonymity.comparison(changes)
+    told = {"when": when, "course": results.course}
+    shown = {s.evidence_page: evidence_page(s, **told) for s in read.students if s.topics}
+    report, notebooks = where / "report.html", []
+    write_atomically(report, class_report(read, when=when, changes=changes).encode())
+    _write_pages(where, "evidence", shown)
+    if anonymity is not None:
+        notebooks = anonymity.write_notebooks(results.works, where / NOTEBOOKS)
+    _remove_others(folder / ANONYMOUS / NOTEBOOKS, "*.ipynb", notebooks)
+    other = folder / ANONYMOUS if anonymity is None else folder
+    _write_pages(other, "evidence", {})
+    _remove_others(other, "report.html", [])
+    files = {"Informe de la clase": report}
+    if shown:
+        files["Su código y los casos que fallan, solo para ti"] = where / "evidence"
+    if notebooks:
+        files["Los cuadernos, sin nombres"] = where / NOTEBOOKS
+    return files
+
+
+def _write_pages(folder: Path, kind: str, pages: dict[str, str]) -> None:
+    """Escribe las páginas de una clase, y borra las de quien ya no está entre las entregas."""
     for name, page in pages.items():
         write_atomically(folder / name, page.encode())
-    for kind in ("feedback", "evidence"):
-        for path in (folder / kind).glob("*.html"):
-            if f"{kind}/{path.name}" not in pages:
-                path.unlink()
+    _remove_others(folder / kind, "*.html", [folder / name for name in pages])
+
+
+def _remove_others(folder: Path, pattern: str, kept: Collection[Path]) -> None:
+    """Borra de una carpeta lo que se escribió otra vez y ya no está; y a ella, si queda vacía."""
+    for path in set(folder.glob(pattern)) - set(kept):
+        path.unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def _write_changes(path: Path, changes: ClassComparison | None) -> dict[str, Path]:

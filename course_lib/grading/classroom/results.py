@@ -70,6 +70,7 @@ class ClassResults:
         topics: los temas de la tarea.
         course: cómo se llama el curso, en qué escala se ve la nota, y qué se descuenta si es tarde.
         by_hand: por cada quien, lo que se cambia a mano.
+        anonymous: si en lugar de nombres hay números, y no se enlaza la página de nadie.
     """
 
     def __init__(
@@ -78,14 +79,19 @@ class ClassResults:
         topics: Iterable[str] = (),
         course: CourseSettings = AS_IT_COMES,
         by_hand: ByHand | None = None,
+        *,
+        anonymous: bool = False,
     ) -> None:
         self.works, self.course = list(works), course
+        self.by_hand, self.anonymous = by_hand or {}, anonymous
         self.asked = sorted(set(topics))
         done = [one.result for one in self.works if one.result.status == "graded"]
         self.worth = _worth(done)
         own = {topic: worth for topic, worth in self.worth.items() if course.includes(topic)}
         self.counted = _asked_worth(self.asked, self.worth) or own
-        self.students = _students(self.works, self.counted, course, by_hand or {})
+        self.students = _students(self.works, self.counted, course, self.by_hand)
+        for student in self.students if anonymous else ():
+            student.page = ""
         self.topics = [ClassTopic(name, self.students, done) for name in self.worth]
         self.max_points = sum(self.counted.values())
         self.percents = [student.percent for student in self.students if student.has_grade]

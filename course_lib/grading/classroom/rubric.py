@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from course_lib.files import write_atomically
+from course_lib.grading.classroom.anonymous import ANONYMOUS
 from course_lib.grading.classroom.results import Criterion, Graded, topic_outline
 from course_lib.grading.classroom.spreadsheets import by_hand, mark_as_copy, read_by_hand
 from course_lib.grading.classroom.untrusted_text import plain_cell
@@ -29,6 +30,38 @@ Points = dict[str, dict[tuple[str, int], int]]
 
 class RubricError(ValueError):
     """La hoja no se puede leer; el mensaje dice por qué y qué hacer."""
+
+
+def find_rubric(folder: Path) -> Path | None:
+    """Dónde está la hoja de una clase, con nombres o sin ellos; None si todavía no hay.
+
+    Errores:
+        RubricError: hay dos.
+    """
+    places = [folder / RUBRIC_FILE, folder / ANONYMOUS / RUBRIC_FILE]
+    found = [path for path in places if by_hand(path).exists()]
+    if len(found) == 2:
+        raise RubricError(
+            f"Hay dos hojas de la rúbrica, «{found[0]}» y «{found[1]}», y no se sabe cuál vale: "
+            f"deja una sola."
+        )
+    return found[0] if found else None
+
+
+def place_rubric(folder: Path, *, anonymous: bool) -> Path:
+    """Da dónde va la hoja, que es con lo que se lee; si estaba en el otro sitio, se lleva allí.
+
+    Errores:
+        RubricError: hay dos.
+    """
+    here = (folder / ANONYMOUS if anonymous else folder) / RUBRIC_FILE
+    found = find_rubric(folder)
+    if found not in (None, here):
+        here.parent.mkdir(exist_ok=True)
+        for suffix in (".csv", ".xlsx"):
+            if (other := found.with_suffix(suffix)).exists():
+                other.replace(here.with_suffix(suffix))
+    return here
 
 
 def read_rubric(path: Path) -> Points:
