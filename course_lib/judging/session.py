@@ -14,7 +14,8 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -52,16 +53,18 @@ def limited(seconds: float, run: Callable[[], _Result]) -> _Result:
     if threading.current_thread() is not threading.main_thread():
         return run()
     alarm = _Alarm(seconds)
-    try:
+    with _heard(alarm):
         try:
-            return run()
-        finally:
-            alarm.stop()
-    except KeyboardInterrupt as interrupted:
-        alarm.stop()  # por si llegó mientras se paraba
-        if not alarm.rang:  # lo interrumpió quien escribe
-            raise
-        raise TooLongError().with_traceback(interrupted.__traceback__) from None
+            try:
+                alarm.start()
+                return run()
+            finally:
+                alarm.stop()
+        except KeyboardInterrupt as interrupted:
+            alarm.stop()  # por si llegó mientras se paraba
+            if not alarm.rang:  # lo interrumpió quien escribe
+                raise
+            raise TooLongError().with_traceback(interrupted.__traceback__) from None
 
 
 class _Alarm:
@@ -72,11 +75,14 @@ class _Alarm:
     """
 
     def __init__(self, seconds: float) -> None:
-        self.rang = False
+        self.rang, self._seconds = False, seconds
         self._lock, self._stopped = threading.Lock(), threading.Event()
-        threading.Thread(target=self._wait, args=(seconds,), daemon=True).start()
 
-    def _wait(self, seconds: float) -> None:
+    def start(self) -> None:
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    def _wait(self) -> None:
+        seconds = self._seconds
         while not self._stopped.wait(seconds):
             with self._lock:
                 if not self._stopped.is_set():
@@ -90,10 +96,30 @@ class _Alarm:
             pass
 
 
+@contextmanager
+def _heard(alarm: _Alarm) -> Iterator[None]:
+    """Hace que la alarma se oiga donde Ctrl-C se desatiende, como en segundo plano; y solo ella."""
+    before = signal.getsignal(signal.SIGINT)
+    if callable(before) or before is None:
+        yield
+        return
+
+    def interrupt(number: int, frame: Any) -> None:
+        if alarm.rang or before is signal.SIG_DFL:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is interrupt:  # si no, ya puso otra cosa la respuesta
+            signal.signal(signal.SIGINT, before)
+
+
 def _interrupt_main() -> None:
-    """Interrumpe el hilo principal, también si duerme o si a este programa no le llega Ctrl-C."""
+    """Interrumpe el hilo principal, también si duerme."""
     main = threading.main_thread().ident
-    if not callable(signal.getsignal(signal.SIGINT)):  # en segundo plano, se desatiende
+    if not callable(signal.getsignal(signal.SIGINT)):  # lo cambió la respuesta, o no es de Python
         interrupt = ctypes.py_object(KeyboardInterrupt)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(main), interrupt)
     elif hasattr(signal, "pthread_kill"):

@@ -266,16 +266,26 @@ def test_a_program_without_interruptions_has_the_limit_too(handler):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="en Windows se espera a que despierte")
-def test_who_sleeps_is_woken():
-    # Lanzadas en segundo plano, las pruebas heredan un SIGINT que se desatiende.
-    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN, signal.SIG_DFL])
+def test_who_sleeps_is_woken(handler):
+    """También en segundo plano, donde se hereda un SIGINT que se desatiende."""
+    inherited = signal.signal(signal.SIGINT, handler)
     start = time.perf_counter()
     try:
-        verdict = check(SOFT, lambda scores, beta: time.sleep(60), seconds=0.3)
+        verdict = check(SOFT, lambda scores, beta: time.sleep(6), seconds=0.1)
+        assert signal.getsignal(signal.SIGINT) is handler, "queda como estaba"
     finally:
         signal.signal(signal.SIGINT, inherited)
-    assert "no terminó en 0.3 segundos" in verdict.message
-    assert time.perf_counter() - start < 10
+    assert "no terminó en 0.1 segundos" in verdict.message
+    assert time.perf_counter() - start < 5
+
+
+def test_in_the_background_only_the_alarm_interrupts():
+    inherited = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert session.limited(9.0, lambda: signal.raise_signal(signal.SIGINT) or 7) == 7
+    finally:
+        signal.signal(signal.SIGINT, inherited)
 
 
 def test_an_alarm_interrupted_while_stopping_does_not_ring_later(monkeypatch):

@@ -32,7 +32,7 @@ import signal
 import socket
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +124,8 @@ class _Worker:
         answers = {"cell": self._run_cell, "look": self._look}
         while True:
             try:
-                header, tensors = self._channel.receive()
+                with _as_judged():
+                    header, tensors = self._channel.receive()
             except ChannelClosedError:
                 return
             if header["op"] == "forget":
@@ -132,7 +133,8 @@ class _Worker:
             elif header["op"] in answers:
                 self._channel.send(*answers[header["op"]](header))
             else:
-                self._peer.serve(header, tensors)
+                with _as_judged():
+                    self._peer.serve(header, tensors)
 
     def _run_cell(self, header: dict) -> tuple[dict, list]:
         result = self._execute(header["source"], store_history=False)
@@ -153,6 +155,13 @@ class _Worker:
 
     def _find(self, name: str) -> Any:
         return self._shell.user_ns[name]
+
+
+@contextlib.contextmanager
+def _as_judged() -> Iterator[None]:
+    """Sigue el gradiente, como al juzgar en un cuaderno, aunque una celda dejara de seguirlo."""
+    with torch.inference_mode(False), torch.enable_grad():
+        yield
 
 
 def _plain_answer(value: Any) -> Any:

@@ -275,5 +275,10 @@ MORE_FORGING = [
         NO_SOFT,
     ),
 ]
+STATE = {
+    "una celda deja apagado el gradiente": "torch.set_grad_enabled(False)",
+    "una celda deja abierto inference_mode": "kept = torch.inference_mode()\nkept.__enter__()",
+}
+MORE_STATE = [Case(n, (SOFT, HARD, TIES, c), FULL) for n, c in STATE.items()]
 MORE_SECRETS = [Case(n, (SOFT, HARD, TIES, _search(c)), FULL) for n, c in SOUGHT.items()]
-MORE_CASES = [*MORE_FORGING, *MORE_SECRETS, *FILES]
+MORE_CASES = [*MORE_FORGING, *MORE_STATE, *MORE_SECRETS, *FILES]
