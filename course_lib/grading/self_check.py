@@ -110,17 +110,49 @@ def check_notebook(path: Path, *, timeout: int = 60) -> Report:
         raise NotebookFileError(f"{path} no comprueba ningún ejercicio del curso.")
     owner = _owner(notebook)
     final = {exercise: _final_check(exercise, name, owner) for exercise, name in names.items()}
-    whole = nbformat.v4.new_notebook(cells=[_only_at_the_end(), *notebook.cells, *final.values()])
+    executed = [*_executed(notebook, names), *final.values()]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []  # lo guardado de otra vez no es de las que no se ejecutan
+    whole = nbformat.v4.new_notebook(cells=[_only_at_the_end(), *executed])
     stopped = ""
     try:
         execute_whole(whole, path.resolve().parent, timeout=timeout)
     except CellFailedError as failure:
-        cells = nbformat.v4.new_notebook(cells=whole.cells[1:])
-        name = _cell_name(cells, failure.index - 1, checks, names)
+        cells = nbformat.v4.new_notebook(cells=[*notebook.cells, *final.values()])
+        place = _place(cells, executed[max(failure.index - 1, 0)])
+        name = _cell_name(cells, place, checks, names)
         stopped = f"{name}: {failure.reason}; las siguientes no se ejecutaron"
     rows = tuple(_rows(notebook, names, final))
     broken = [*_broken_cells(notebook, checks, names, rows), *([stopped] if stopped else [])]
     return Report(rows, tuple(broken), tuple(_notes(notebook, checks, names, rows)))
+
+
+def _executed(notebook: Any, names: dict[str, str]) -> list[Any]:
+    """Las celdas que se ejecutan, las mismas que al calificar; todas, si eso no se sabe.
+
+    Ni las demostraciones y gráficas que el cuaderno da, mientras nadie use lo que definen, ni el
+    experimento del final: ningún veredicto depende de ellas, y son casi todo lo que tarda.
+    """
+    from course_lib.grading.submission import (
+        SubmissionError,
+        needed_cells,
+        read_submission,
+        topic_sheet,
+    )
+
+    topics = {name.partition(".")[0] for name in names}
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    try:
+        (topic,) = topics
+        submission = read_submission(nbformat.writes(notebook).encode())
+        return [code[i] for i in needed_cells(submission, topic_sheet(topic))]
+    except (ValueError, FileNotFoundError, SubmissionError):  # de varios temas, o de ninguno
+        return code
+
+
+def _place(notebook: Any, cell: Any) -> int:
+    return next(i for i, each in enumerate(notebook.cells) if each is cell)
 
 
 def _only_at_the_end() -> Any:

@@ -30,6 +30,10 @@ MAX_CODE = 512 << 10  # analizarlo ocupa cientos de veces más, y fuera de la ca
 UNKNOWN_TOPIC = "el cuaderno no define ninguna respuesta de los ejercicios del curso"
 
 
+SHEETS = Path(__file__).parent / "sheets"
+"""Las celdas de cada cuaderno de ejercicios, en la biblioteca que se reparte."""
+
+
 class SubmissionError(Exception):
     """El archivo no se puede calificar; el mensaje dice por qué, a quien lo entregó."""
 
@@ -270,10 +274,15 @@ class Sheet:
 def topic_sheet(topic: str) -> Sheet:
     """Lee la hoja de un tema en el cuaderno de ejercicios del curso, no en el del estudiante.
 
+    Quien tiene solo la biblioteca instalada tiene, dentro de ella, las celdas de ese cuaderno.
+
     Errores:
+        FileNotFoundError: no está el cuaderno, ni en el proyecto ni en la biblioteca.
         ValueError: el cuaderno no comprueba cada ejercicio del tema con un nombre.
     """
-    path = course_file("exercises", topic)
+    path = SHEETS / f"{topic}.json"
+    if not path.is_file():
+        path = course_file("exercises", topic)
     cells = _code_cells(json.loads(path.read_text(encoding="utf-8")))
     trees = [tree for cell in cells if (tree := parse_cell(cell)) is not None]
     checks = [node for tree in trees for node in ast.walk(tree) if is_check(node)]

@@ -129,6 +129,7 @@ def build_wheel(
             (exercises / f"{topic}.json").unlink(missing_ok=True)  # los propios no están
         for path in own:
             shutil.copy(path, exercises)
+        _pack_sheets(root, copy, {path.stem for path in exercises.glob("*.json")})
         for name in _PROJECT:
             shutil.copy(root / name, copy)
         if site:
@@ -137,6 +138,23 @@ def build_wheel(
         _run([sys.executable, "-c", _BUILD, temporary], copy, SOURCE_DATE_EPOCH=_EPOCH)
         folder.mkdir(parents=True, exist_ok=True)
         return Path(shutil.copy(Path(temporary, WHEEL), folder))
+
+
+def _pack_sheets(root: Path, copy: Path, topics: Iterable[str]) -> None:
+    """Deja en la biblioteca las celdas que da cada cuaderno: `check` deja las que no cuentan."""
+    folder = copy / "course_lib" / "grading" / "sheets"
+    folder.mkdir()
+    for topic in topics:
+        path = root / "exercises" / f"{topic}.ipynb"
+        if path.is_file():
+            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+            kept = [
+                {k: c[k] for k in ("cell_type", "source")}
+                for c in cells
+                if c["cell_type"] == "code"
+            ]
+            sheet = json.dumps({"cells": kept}, ensure_ascii=False)
+            (folder / f"{topic}.json").write_text(sheet, encoding="utf-8")
 
 
 def colab_install(root: Path, site: str) -> str:

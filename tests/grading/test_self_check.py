@@ -8,11 +8,14 @@ from IPython.core.interactiveshell import InteractiveShell
 from typer.testing import CliRunner
 
 from course_lib.cli import app
-from course_lib.grading import self_check
+from course_lib.grading import self_check, submission
 from course_lib.grading.sandbox.grader import Grader
 from course_lib.grading.self_check import Report, check_notebook
+from course_lib.grading.submission import topic_sheet
 from course_lib.judging.check import NOTEBOOK_SEED
 from course_lib.judging.verdict import Verdict
+from course_lib.notebooks.release import _pack_sheets
+from tests.checks.solutions import ROOT
 from tests.grading.sandbox.hostile.cases import HARD, IMPORTS, SOFT, TIES, notebook
 
 CELLS = (
@@ -160,6 +163,47 @@ def test_an_edited_notebook_is_judged_as_when_grading(cells, right, tmp_path):
     told = [[(r.exercise, r.status, r.points, r.message) for r in rows] for rows in (here, there)]
     assert sorted(told[0]) == sorted(told[1])
     assert {r.exercise.partition(".")[2] for r in here if r.status == "correct"} == right
+
+
+def executed(topic, **changed):
+    """Lo que se ejecuta de un cuaderno sin hacer, con otro texto en las celdas que empiezan así."""
+    given = nbformat.read(ROOT / "exercises" / f"{topic}.ipynb", 4)
+    for cell in given.cells:
+        for begins, text in changed.items():
+            cell.source = text if cell.source.startswith(begins) else cell.source
+    names = topic_sheet(topic).names
+    return [cell.source for cell in self_check._executed(given, names)]
+
+
+def test_what_no_verdict_reads_is_not_executed():
+    cells = executed("transformer")
+    assert any(cell.startswith("def merge_heads") for cell in cells)
+    assert not any("train(mine(" in cell or "check_table(" in cell for cell in cells)
+    assert not any("check(" in cell for cell in cells)
+
+
+def test_what_the_student_changed_or_uses_is_executed():
+    assert "words = 1 / 0" in executed("transformer", words="words = 1 / 0")
+    uses = executed("transformer", words="print(SIZES)")
+    assert any(cell.startswith("from course_lib import mine") for cell in uses)
+
+
+def test_of_several_topics_everything_is_executed():
+    code = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print(1)")])
+    names = {"attention.soft_argmax": "soft_argmax", "bert.choose": "choose"}
+    assert self_check._executed(code, names) == code.cells
+
+
+def test_the_library_that_is_shared_knows_what_the_notebook_gives(tmp_path, monkeypatch):
+    folder = tmp_path / "course_lib" / "grading"
+    folder.mkdir(parents=True)
+    _pack_sheets(ROOT, tmp_path, ["attention", "repaso"])
+    assert [path.name for path in (folder / "sheets").iterdir()] == ["attention.json"]
+    with monkeypatch.context() as patch:
+        patch.setattr(submission, "SHEETS", folder / "sheets")
+        patch.setattr(submission, "exercises_folder", None)  # no está el proyecto
+        packed = topic_sheet.__wrapped__("attention")
+    assert packed == topic_sheet("attention") and packed.given == topic_sheet("attention").given
 
 
 def test_another_name_is_told(tmp_path):
