@@ -185,7 +185,8 @@ INSIDE = {
     "course_lib.files",
     "course_lib.scales",
 } | {
-    f"course_lib.pretrained.{name}" for name in ("bert", "saved", "torch_modules", "transformer_xl")
+    f"course_lib.pretrained.{name}"
+    for name in ("bert", "elsewhere", "saved", "torch_modules", "transformer_xl")
 }
 
 
