@@ -182,11 +182,18 @@ def defining_cells(submission: Submission, name: str) -> list[int]:
 
 def defines(cell: str, name: str) -> bool:
     """Dice si una celda define un nombre; de una que no es Python válido, si empieza a hacerlo."""
-    tree = _parse(cell)
-    if tree is not None:
-        return name in _defined(tree)
+    names = _names_defined(cell)
+    if names is not None:
+        return name in names
     start = rf"^(?:(?:def|class)\s+{re.escape(name)}\b|{re.escape(name)}\s*=)"
     return re.search(start, cell, re.MULTILINE) is not None
+
+
+@functools.lru_cache(maxsize=256)
+def _names_defined(cell: str) -> frozenset[str] | None:
+    """Los nombres que define una celda; None si no es Python válido."""
+    tree = _parse(cell)
+    return None if tree is None else frozenset(_defined(tree))
 
 
 def _defined(tree: ast.Module) -> list[str]:

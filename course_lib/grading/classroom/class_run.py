@@ -337,8 +337,15 @@ class ClassFolder:
 
 
 def read_seed(path: Path) -> int:
-    """Lee la semilla de una clase, que ya se sorteó."""
-    return int((Path(path) / "results" / "seed").read_text())
+    """Lee la semilla de una clase, que ya se sorteó.
+
+    Errores:
+        ClassRunError: no es la carpeta de una clase.
+    """
+    try:
+        return int((Path(path) / "results" / "seed").read_text())
+    except (OSError, ValueError):
+        raise ClassRunError(f"«{path}» no es la carpeta de una clase: no tiene semilla.") from None
 
 
 def read_class(path: Path) -> list[Graded]:

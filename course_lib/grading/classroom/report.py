@@ -271,7 +271,12 @@ def _course_code(exercise: str) -> str:
 
 
 def _suggestion(exercise: str, seen: Evidence) -> str:
-    """El error frecuente que se pegaría en un ejercicio para reconocer esa respuesta."""
+    """El error frecuente que se pegaría en un ejercicio para reconocer esa respuesta.
+
+    De la que no llegó a dar ni un error, porque no termina, ninguno: al probarlo tampoco acabaría.
+    """
+    if not seen.obtained:
+        return ""
     name = topic_sheet(exercise.partition(".")[0]).names.get(exercise, "")
     return suggested_mistake(seen.code, name, seen.obtained)
 

@@ -127,6 +127,8 @@ def _distance(value: Any, wanted: Any) -> str:
 
 
 def _shown(value: Any) -> str:
+    if type(value) in (list, tuple) and any(isinstance(each, torch.Tensor) for each in value):
+        return "[" + ",\n ".join(map(_shown, value)) + "]"
     try:
         text = repr(value)
     except Exception:
@@ -136,8 +138,11 @@ def _shown(value: Any) -> str:
 
 @contextmanager
 def _readable_tensors() -> Iterator[None]:
-    """Seis decimales: con cuatro, dos resultados distintos pueden verse iguales."""
-    torch.set_printoptions(precision=6, linewidth=72)
+    """Seis decimales: con cuatro, dos resultados distintos pueden verse iguales.
+
+    Y renglones que caben en media página: lo que se esperaba va al lado de lo que dio.
+    """
+    torch.set_printoptions(precision=6, linewidth=58)
     try:
         yield
     finally:

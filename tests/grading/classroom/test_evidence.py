@@ -5,6 +5,7 @@ import re
 import textwrap
 
 import pytest
+import torch
 from bs4 import BeautifulSoup
 from typer.testing import CliRunner
 
@@ -13,6 +14,7 @@ from course_lib.grading.classroom.class_run import ClassFolder, grade_class, rea
 from course_lib.grading.classroom.collection import collect
 from course_lib.grading.classroom.publication import publish
 from course_lib.grading.classroom.results import ClassResults
+from course_lib.grading.sandbox.evidence import _readable_tensors, _shown
 from course_lib.grading.submission import topic_sheet
 from tests.grading.class_zip import CORRECT, PENDING, notebook
 
@@ -202,3 +204,10 @@ def test_what_is_no_longer_delivered_is_not_of_the_class(out, tmp_path):
     assert [one.entry.key for one in read_class(tmp_path)] == keys[:2]
     (copy / f"{keys[0]}.json").write_text(json.dumps({}))
     assert explain("ana", "soft_argmax", "--out", tmp_path).exit_code == 2
+
+
+def test_several_tensors_go_one_under_another_and_fit_in_half_a_page():
+    with _readable_tensors():
+        shown = _shown([torch.full((2, 9), 1e-5 / 3), torch.ones(2)]).splitlines()
+    assert shown[0].startswith("[tensor([[") and shown[-1] == " tensor([1., 1.])]"
+    assert max(map(len, shown)) <= 66

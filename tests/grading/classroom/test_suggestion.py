@@ -6,7 +6,9 @@ import textwrap
 import pytest
 import torch
 
+from course_lib.grading.classroom import report
 from course_lib.grading.classroom.suggestion import suggested_mistake
+from course_lib.grading.sandbox.evidence import Evidence
 from course_lib.grading.submission import exercises_folder
 from course_lib.notebooks.exercise_source import ExerciseSource
 
@@ -66,6 +68,12 @@ def test_a_wrong_value_is_a_value(tmp_path):
 def test_the_fence_is_longer_than_what_it_holds(tmp_path):
     _, mistake = pasted(tmp_path, "soft_argmax", suggested_mistake(TICKS, "soft_argmax"))
     assert mistake.body == TICKS
+
+
+def test_what_never_ends_is_not_suggested():
+    """Quien lo probara fuera de la caja no acabaría."""
+    assert report._suggestion("attention.soft_argmax", Evidence(SIGMOID)) == ""
+    assert "soft" in report._suggestion("attention.soft_argmax", Evidence(SIGMOID, obtained="1"))
 
 
 @pytest.mark.parametrize(

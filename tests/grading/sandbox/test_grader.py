@@ -106,6 +106,22 @@ def test_looking_for_two_misconceptions_costs_nothing_to_what_was_judged(grader,
     assert found["hard_argmax"].status == "correct"
 
 
+COUNTED = """
+import sys
+before = []
+def soft_argmax(scores, beta):
+    before.append(len(sys.modules))
+    return torch.softmax(beta * scores, dim=-1)
+"""
+COUNTING = HARD.replace("    return", "    assert len(sys.modules) - before[0] < 20\n    return")
+
+
+def test_judging_a_gradient_imports_nothing_more_in_each_box(grader, tmp_path):
+    """La primera derivada trae quinientos módulos: los tiene que traer la plantilla, una vez."""
+    found = by_name(grader.grade(submit(tmp_path, COUNTED, COUNTING), 5))
+    assert found["soft_argmax"].status == found["hard_argmax"].status == "correct"
+
+
 def test_a_missing_answer_says_that_its_cell_stopped(grader, tmp_path):
     result = grader.grade(submit(tmp_path, "1 / 0\n" + SOFT, HARD), 5)
     assert "ZeroDivisionError" in by_name(result)["soft_argmax"].message
