@@ -623,7 +623,7 @@ def test_grading_in_windows_says_what_to_do(arguments):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["check", "exercises/attention.ipynb"], "Total: 0 de 14 puntos"),
+        (["check", "exercises/attention.ipynb"], "Total: 0 de 19 puntos"),
         (["try", "attention.read_plot"], "su pista"),
         (["regenerate", "--check", "attention"], "attention"),
         (["release", "nada", "--out", "aula"], "No hay un tema"),

@@ -32,7 +32,7 @@ COMMAND = "course grade entregas.zip --out calificado --worksheet hoja.csv"
 COLUMNS = 84
 DENSITY = 2  # la de `course_site.screens`
 CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser"]
-STUDENT = "Joaquín Peralta"  # tiene una pista y unos puntos por partes
+STUDENT = "Noelia Íñiguez"  # tiene una pista y unos puntos por partes
 ASKED = ("attention.soft_argmax", "attention.hard_argmax", "attention.read_plot")
 TRIED = (
     "un objeto igual a todo",

@@ -157,7 +157,8 @@ def test_a_chapter_that_is_not_in_the_course_is_not_linked():
 def test_a_perfect_notebook_has_nothing_to_correct():
     exercises = [e.name.partition(".")[2] for e in topic_exercises("attention")]
     text = said(page_of([graded(*map(answer, exercises))]))
-    assert "Todo correcto: 14 puntos." in text and "No hay nada que corregir." in text
+    worth = sum(e.points for e in topic_exercises("attention"))
+    assert f"Todo correcto: {worth} puntos." in text and "No hay nada que corregir." in text
     assert "Corrige" not in text and "Vuelve a leer" not in text
 
 
@@ -337,15 +338,19 @@ def test_the_total_is_there_with_several_topics_and_is_not_zero_for_who_has_no_g
 def test_the_page_adds_up_what_counts_in_the_grade_and_says_what_is_missing():
     exercises = [e.name.partition(".")[2] for e in topic_exercises("attention")]
     perfect = graded(*map(answer, exercises))
+    own, palm = (sum(e.points for e in topic_exercises(t)) for t in ("attention", "palm"))
     text = said(page_of([perfect], ["attention", "palm"]))
-    assert "14 de 33 puntos" in text and "Sin entregar: PaLM (19 puntos)." in text
+    assert f"{own} de {own + palm} puntos" in text
+    assert f"Sin entregar: PaLM ({palm} puntos)." in text
     following = text[text.index("Qué hacer ahora") :]
-    assert "Entrega el cuaderno de PaLM : vale 19 puntos." in following.replace("PaLM:", "PaLM :")
+    assert f"Entrega el cuaderno de PaLM : vale {palm} puntos." in following.replace(
+        "PaLM:", "PaLM :"
+    )
     assert "No hay nada que corregir" not in text and "Comprueba" not in following
     stray = ExerciseResult("palm.swiglu", "wrong", 0, 1)
     other = Graded(entry(source="palm.ipynb"), SubmissionResult("graded", "", "palm", (stray,)))
     text = said(page_of([perfect, other], ["attention"]))
-    assert "14 de 14 puntos" in text and "PaLM 0 ejercicios correctos" in text
+    assert f"{own} de {own} puntos" in text and "PaLM 0 ejercicios correctos" in text
     assert text.count("Este tema no cuenta en la nota de esta tarea.") == 1
     assert re.search(r"Corrige Ejercicio 1\W+La red con compuerta , de PaLM: arriba", text)
 
