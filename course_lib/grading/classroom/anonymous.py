@@ -30,6 +30,7 @@ from course_lib.grading.classroom.results import ClassResults, Graded
 from course_lib.grading.provenance import course_cells
 from course_lib.grading.sandbox.evidence import Evidence
 from course_lib.grading.sandbox.grader import ExerciseResult
+from course_lib.grading.sandbox.judge import run_judge
 
 ANONYMOUS = "anonymous"
 """La carpeta de lo que se lee sin nombres."""
@@ -37,6 +38,8 @@ NOTEBOOKS = "notebooks"
 HIDDEN = "NOMBRE"
 """Lo que va donde había un nombre: también puede ser parte de uno de Python."""
 _DIGITS, _MORE_DIGITS = 8, 18
+_SECONDS = 60.0
+"""Los segundos que se espera a que se escriba un cuaderno."""
 _FEWEST = 3
 """De cuántas letras es, al menos, una palabra del nombre que se borra ella sola."""
 _PARTICLES = frozenset(["das", "del", "der", "dos", "hija", "hijo", "las", "los", "van", "von"])
@@ -47,7 +50,7 @@ _SOMEONE = re.compile(r"\b(de|a) «.*»")
 _DOMAINS = "com|net|org|edu|es|mx|ar|cl|co|pe|uy|ec|ve"
 _TELLING = (
     (re.compile(r"""\b(owner\s*=\s*)(["'])(?:\\.|(?!\2)[^\\\n])*\2"""), rf"\1\2{HIDDEN}\2"),
-    (re.compile(rf"[\w.+-]+@(?:[\w-]+\.)+(?:{_DOMAINS})\b(?!\s*[(\[])"), HIDDEN),
+    (re.compile(rf"(?<![\w.+-])[\w.+-]++@(?:[\w-]+\.)+(?:{_DOMAINS})\b(?!\s*[(\[])"), HIDDEN),
     (re.compile(r"([/\\](?:home|users)[/\\]+)[^/\\\s'\"]+", re.I), rf"\1{HIDDEN}"),
 )
 """Lo que dice de quién es un texto, se llame como se llame: el dueño, un correo, su carpeta."""
@@ -139,16 +142,22 @@ class Anonymity:
         return Graded(entry, result)
 
     def write_notebooks(self, works: Iterable[Graded], folder: Path) -> list[Path]:
-        """Escribe los cuadernos calificados, sin nombres, y dice cuáles."""
+        """Escribe los cuadernos calificados, sin nombres, y dice cuáles.
+
+        Cada uno se lee en un juez, como al calificar: el que pida demasiado no se escribe.
+        """
         written = []
         for one in works:
-            if one.result.status == "graded" and isinstance(one.entry.content, bytes):
-                written.append(folder / self._shown[one.entry.key].source)
-                veil = functools.partial(
-                    self._veiled, owner=one.entry.owner, topic=one.result.topic
-                )
-                write_atomically(written[-1], _nameless(one.entry.content, veil))
+            if one.result.status == "graded":
+                path = folder / self._shown[one.entry.key].source
+                path.unlink(missing_ok=True)
+                run_judge(functools.partial(self._write_notebook, one, path), _SECONDS)
+                written += [path] if path.exists() else []
         return written
+
+    def _write_notebook(self, one: Graded, path: Path) -> None:
+        veil = functools.partial(self._veiled, owner=one.entry.owner, topic=one.result.topic)
+        write_atomically(path, _nameless(one.entry.content, veil))
 
     def _veiled(self, text: str, owner: str, topic: str | None = None) -> str:
         """Un texto sin las palabras del nombre de quien lo escribió, ni de los demás de la clase.

@@ -169,6 +169,16 @@ def test_two_that_would_have_the_same_number_have_longer_ones(monkeypatch):
     assert len(names) == len(NAMES) and all(re.fullmatch(r"Entrega \d{18}", n) for n in names)
 
 
+def test_a_notebook_made_to_take_long_is_left_out_and_the_others_are_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("course_lib.grading.sandbox.judge.CPU_SECONDS", 1)
+    endless = "a" + "\u0301" * 50_000 + "\u0323" * 50_000  # ordenarlas cuesta el cuadrado
+    long = json.dumps(notebook([endless])).encode()
+    slow = replace(work(ANA), entry=replace(work(ANA).entry, content=long))
+    known = anonymous([slow, work(JOAO, "x = '" + "a" * 200_000 + "'")], tmp_path)
+    (written,) = (tmp_path / "anonymous" / "notebooks").iterdir()
+    assert written.name == known.graded([work(JOAO)])[0].entry.source
+
+
 # Con la orden
 
 

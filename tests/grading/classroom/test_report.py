@@ -328,8 +328,10 @@ def test_several_topics_add_up_and_a_missing_one_is_not_a_zero_in_its_own_table(
 def test_the_total_is_there_with_several_topics_and_is_not_zero_for_who_has_no_grade():
     people = [typical(), refused(entry("Luis", 2))]
     rows = table_of(report_of(people, topics=["attention", "palm"]), "Tabla de estudiantes")
-    assert rows[0][1:3] == ["Atención, de 9", "Total, de 28"], "PaLM cuenta y nadie lo entregó"
-    assert rows[1][:4] == ["Ana Pérez", "2", "2", "7"]
+    palm = sum(exercise.points for exercise in topic_exercises("palm"))
+    header = ["Atención, de 9", f"Total, de {9 + palm}"]
+    assert rows[0][1:3] == header, "PaLM cuenta y nadie lo entregó"
+    assert rows[1][:4] == ["Ana Pérez", "2", "2", str(round(200 / (9 + palm)))]
     assert rows[2][:4] == ["Luis", "–", "–", "–"]
     people.append(refused(entry(source="vieja.ipynb")))  # Ana tiene nota, y una entrega sin ella
     assert "Quien no entregó otro cuaderno no tiene nota." in said(report_of(people))
