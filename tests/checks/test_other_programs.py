@@ -1,5 +1,9 @@
-"""Los ejercicios que operan un modelo ya entrenado, contra los modelos de la biblioteca."""
+"""Los ejercicios que operan un modelo ya entrenado, contra los modelos de la biblioteca.
 
+Y lo que sus modelos, entrenados al generar los cuadernos, acertaban enteros, rotos y arreglados.
+"""
+
+import nbformat
 import pytest
 import torch
 
@@ -14,6 +18,7 @@ from course_lib.pretrained.elsewhere import (
     palm_block,
     palm_elsewhere,
 )
+from tests.checks.solutions import ROOT
 
 
 def reference(name):
@@ -100,3 +105,38 @@ def test_the_built_network_is_exact_for_numbers_of_any_size():
     y = (torch.nn.functional.silu(x @ gate.double()) * (x @ up.double())) @ down.double()
     torch.testing.assert_close(y[:, 0], x.prod(1))
     assert not y[:, 1].any()
+
+
+def printed(topic: str, start: str) -> list[str]:
+    """Lo que imprimió el cuaderno de soluciones detrás de `start`, en orden."""
+    cells = nbformat.read(ROOT / "solutions" / f"{topic}.ipynb", 4).cells
+    outputs = [o for c in cells if c.cell_type == "code" for o in c.outputs]
+    lines = [line for o in outputs for line in o.get("text", "").splitlines()]
+    return [line.removeprefix(start).strip() for line in lines if line.startswith(start)]
+
+
+@pytest.mark.parametrize(
+    ("topic", "elsewhere"), [("transformer", "en el otro:"), ("universal_transformer", "aquí:")]
+)
+def test_a_repaired_model_is_as_right_as_where_it_was_trained(topic, elsewhere):
+    (trained,), (broken,) = printed(topic, "donde se entrenó:"), printed(topic, elsewhere)
+    assert printed(topic, "arreglado:") == [trained] != [broken]
+
+
+def test_a_blinded_model_loses_one_ability_and_keeps_the_other():
+    (told,) = printed("transformer", "ciego:")
+    opposite, largest = (int(part.split()[1].rstrip("%")) for part in told.split(", "))
+    assert opposite < 40 and largest > 95
+
+
+def test_a_translator_says_one_word_wrong_and_no_other():
+    assert printed("translator", "bien:") == ["100%", "0%", "100%", "80%"]
+    assert printed("translator", "lo que más cambia un logit donde no hay sopa:") == ["0.0000"]
+
+
+def test_words_never_seen_stop_being_in_the_way():
+    trained, again, repaired = printed("text_classifier", "con las palabras de siempre,")
+    assert trained == again != repaired == "100%; con muchas nuevas, 100%"
+    assert [told.split(";")[0] for told in printed("text_classifier", "a mano:")] == [
+        "acierta 100%"
+    ]
