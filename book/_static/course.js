@@ -31,18 +31,29 @@ function courseTranslate(root) {
   }
 }
 
-// Las cajas que se desplazan de lado también se alcanzan con el teclado. Cambian de ancho con la
-// ventana y al desplegarse.
+// Las cajas que se desplazan de lado también se alcanzan con el teclado, y un lector de pantalla dice
+// qué son; lo que ya tiene su papel, como una figura, lo conserva. Cambian de ancho con la ventana y
+// al desplegarse.
 const COURSE_BOXES = ".bd-article :is(pre, .formula, .pst-scrollable-table-container, .cell_output, .cell_output > .output, .diagram-figure, .screen)";
+const COURSE_KINDS = { ".formula": "Fórmula", ".screen": "Captura", "pre": "Código", ":has(table)": "Tabla" };
 const courseWidths = new ResizeObserver((entries) => {
   for (const { target } of entries) {
-    if (target.scrollWidth > target.clientWidth + 1) target.tabIndex = 0;
-    else target.removeAttribute("tabindex");
+    const wide = target.scrollWidth > target.clientWidth + 1;
+    const said = { tabindex: 0, ...(target.tagName === "DIV" && { role: "region", "aria-label": courseNames.get(target) }) };
+    for (const [name, value] of Object.entries(said)) {
+      if (wide) target.setAttribute(name, value);
+      else target.removeAttribute(name);
+    }
   }
 });
+const courseNames = new Map();
 
 function courseWatch() {
-  for (const box of document.querySelectorAll(COURSE_BOXES)) courseWidths.observe(box);
+  [...document.querySelectorAll(COURSE_BOXES)].forEach((box, i) => {
+    const [, kind] = Object.entries(COURSE_KINDS).find(([which]) => box.matches(which)) ?? [, "Resultado"];
+    courseNames.set(box, `${kind} que se desplaza de lado (${i + 1})`);
+    courseWidths.observe(box);
+  });
 }
 
 document.addEventListener("DOMContentLoaded", () => {

@@ -15,6 +15,7 @@ from tests.book.prose import ROOT, book_files, parser
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
+from course_site.interface import mend_markup
 from course_site.mathematics import FONT, IMPLIED, mathml, signs
 
 INLINE = {"math_inline", "math_inline_double"}
@@ -134,6 +135,14 @@ def test_a_script_goes_on_its_letter():
     fraction = drawn(r"\frac{q^\top k}{\sqrt{d}}").select_one("mfrac")
     assert [part.get_text() for part in fraction.find_all(recursive=False)] == ["q⊤k", "d"]
     assert fraction.select_one("msqrt")
+
+
+def test_a_number_and_its_margin_stay_on_one_line():
+    context = {"body": "<td>0.450 ± 0.392</td><p>El 76.3 ± 4.1 % ± algo</p>"}
+    mend_markup(None, "", "", context, None)
+    assert context["body"] == "<td>0.450_±_0.392</td><p>El 76.3_±_4.1_% ± algo</p>".replace(
+        "_", "\u00a0"
+    )
 
 
 @pytest.mark.site

@@ -196,7 +196,7 @@ def test_page_without_scripts(built):
     told = dict(zip(options, (li.get_text(strip=True) for li in replies), strict=True))
     assert told == {"ajo": "No es eso.Es masculino.", "cebolla": "Correcto.Concuerda."}
     right = number.select_one("li.right")
-    assert right.get_text(" ", strip=True).startswith("0.88 ± 0.01: Correcto.")
+    assert right.get_text(" ", strip=True).startswith("0.88\u00a0±\u00a00.01: Correcto.")
     assert (right["data-value"], right["data-tolerance"]) == ("0.88", "0.01")
     assert page.select_one("details.prediction > summary .math") is not None
     assert "Plegada." in page.select_one("details.optional").get_text()

@@ -97,7 +97,7 @@ def test_the_book_shows_the_figure_and_refuses_another(project, tiny_book):
     tiny_book.write("book/uno", f"# Uno\n\n{said}\n")
     result = tiny_book.build()
     assert result.returncode == 0, result.stderr
-    assert "Acierta el 51.9 ± 10.6 %." in tiny_book.html("book/uno")
+    assert "Acierta el 51.9\u00a0±\u00a010.6\u00a0%." in tiny_book.html("book/uno")
     tiny_book.write("book/uno", f"# Uno\n\n{said.replace('51.9', '91.9')}\n")
     result = tiny_book.build()
     assert result.returncode != 0 and "el texto dice «91.9 ± 10.6 %»" in result.stderr

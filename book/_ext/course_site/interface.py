@@ -51,7 +51,10 @@ SPOKEN = (
 )
 # Una firma de varios renglones llega como una lista de definiciones sin nada que definir.
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.S)
+NO_BREAK = "\u00a0"
 LINES = (("<dl>", '<span class="sig-lines">'), ("</dl>", "</span>"), ("<dd>", "<span>"))
+# Un número, su margen y su «%», en el mismo renglón: en un teléfono se partirían.
+MARGIN = re.compile(r"(\d) ± (\d[\d.]*)( %)?")
 TABLE = re.compile(r"<table\b.*?</table>", re.S)
 CORNER = re.compile(r"<thead>\s*<tr[^>]*>\s*<td")
 FIRST = re.compile(r"(<tr[^>]*>\s*)<td([^>]*)>(.*?)</td>", re.S)
@@ -63,6 +66,7 @@ def mend_markup(app: Sphinx, pagename, templatename, context, doctree) -> None:
         context["body"] = wrong.sub(right, context.get("body", ""))
     context["body"] = TABLE.sub(name_rows, context.get("body", ""))
     context["body"] = SIGNATURE.sub(unlisted, context["body"])
+    context["body"] = MARGIN.sub(lambda found: found[0].replace(" ", NO_BREAK), context["body"])
 
 
 def name_toggles(app: Sphinx, pagename, templatename, context, doctree) -> None:

@@ -29,7 +29,7 @@ class Opinion {
       return button;
     });
     this.meter = make("div", { class: "lab-meter", "aria-hidden": "true" }, make("span", {}, "negativa"), make("span", {}, "positiva"));
-    this.scale = laboratory.choice("classifier-scale", "En qué se mide lo que empuja", [["share", "en probabilidad"], ["score", "en puntuación"]], "share");
+    this.scale = laboratory.choice("classifier-scale", "En qué se mide lo que empuja", [["share", "en probabilidad"], ["score", "en puntuación"]], "share", "lab-words");
     this.chips = make("div", { class: "lab-tokens", role: "group", "aria-label": "Las palabras, con lo que cada una mueve: toca una para quitarla o ponerla" });
     this.said = make("p", { class: "lab-said", role: "status" });
   }
