@@ -117,4 +117,38 @@ def answer_span() -> Figure:
     return fig
 
 
-FIGURES = (fine_tuning_review, bert_heads, answer_span)
+# Lo que contesta el modelo guardado al primer ejemplo de cada tarea de su laboratorio
+# (book/_static/labs/five_tasks.js), con su probabilidad; una prueba lo compara.
+FIVE = (
+    ("Opinión", "Nadie en mi casa dijo que estuviera excelente.", "no le gustó", "99.8 %"),
+    (
+        "Par",
+        "… Deja reposar la infusión. / Cuela la…",
+        "se sigue de esta receta",
+        "67.0 %",
+    ),
+    ("Opciones", "Avena con mango…", "Incorpora el mango con cuidado.", "49.7 %"),
+    ("Pregunta", "… 2 tazas de leche… ¿Cuánta leche lleva?", "2 tazas", "99.8 %"),
+    ("Palabras", "La tía la seca y agrega la trucha.", "«la»: PRON, pronombre", "48.0 %"),
+)
+
+
+def five_tasks() -> Figure:
+    fig = Figure(
+        "five_tasks",
+        title="Lo que contesta el BERT ajustado a las cinco tareas",
+        desc=" ".join(
+            f"{name}: «{text}» → {answer}, con {share}." for name, text, answer, share in FIVE
+        ),
+        height=62 * len(FIVE),
+    )
+    for i, (name, text, answer, share) in enumerate(FIVE):
+        y = 14 + 62 * i
+        fig.text(4, y, name, anchor="start", bold=True)
+        fig.text(96, y, text, anchor="start", size=fig.small)
+        fig.text(96, y + 24, f"→ {answer}", anchor="start", size=fig.small, bold=True)
+        fig.text(476, y + 24, share, anchor="end", size=fig.small)
+    return fig
+
+
+FIGURES = (fine_tuning_review, bert_heads, answer_span, five_tasks)

@@ -10,8 +10,8 @@
   `--data`. Pensado para una GPU: `--device cuda`. Deja un punto de control en `_build`, y sigue
   desde él.
 - `palm`: el que escribe recetas de un título, en float16, y su tokenizador. También para una GPU.
-- `text_classifier`, `universal_transformer` y `transformer_xl`: los de esos capítulos, para sus
-  laboratorios. Unos minutos de un núcleo cada uno.
+- `text_classifier`, `five_tasks`, `universal_transformer` y `transformer_xl`: los de esos
+  capítulos, para sus laboratorios (`five_tasks` es el de `fine_tuning`). Unos minutos cada uno.
 
 En la misma máquina y con las mismas versiones sale siempre el mismo.
 """
@@ -29,6 +29,7 @@ from book._models import (
     remembering,
     searching,
     translating,
+    tuning,
     writing,
 )
 from book._models.card import write_card
@@ -111,6 +112,21 @@ def make_classifier(out: Path) -> None:
     write_card(classifying.training_record(folder, data, history), classifying.TEXTS, folder)
 
 
+def make_tuned(out: Path) -> None:
+    """Ajusta el BERT guardado a las cinco tareas y lo guarda; su ficha mide lo guardado."""
+    folder = out / "five_tasks"
+    labelled, judged, measured = tuning.splits()
+    model, history = tuning.train_stored(labelled, on_step=partial(on_tuned_step, judged=judged))
+    tuning.save_tuned(model, folder)
+    write_card(tuning.training_record(folder, labelled, measured, history), tuning.TEXTS, folder)
+
+
+def on_tuned_step(step, model, judged):
+    """Dice por dónde va y cuánto acierta en los ejemplos de elegir."""
+    if step % (2 * REPORT_EVERY) == 0:
+        print(f"paso {step} de {tuning.STEPS}: {tuning.results(model, judged)}", flush=True)
+
+
 def make_searcher(out: Path) -> None:
     """Entrena el Universal Transformer que busca y lo guarda; su ficha mide lo guardado."""
     data, folder = universal_transformer.splits(searching.SEED), out / "universal_transformer"
@@ -132,6 +148,7 @@ MAKERS = {
     "bert": make_bert,
     "translator": make_translator,
     "text_classifier": make_classifier,
+    "five_tasks": make_tuned,
     "universal_transformer": make_searcher,
     "transformer_xl": make_reader,
 }

@@ -11,12 +11,13 @@ from torch.testing import assert_close
 
 from book._figures import bert as bert_figures
 from book._figures import decoding as decoding_figures
+from book._figures import fine_tuning as tuning_figures
 from book._figures import palm as palm_figures
 from book._figures import text_classifier as text_classifier_figures
 from book._figures import transformer_xl as xl_figures
 from book._figures import translator as translator_figures
 from book._figures import universal_transformer as universal_figures
-from book._models import classifying, remembering, searching, translating, writing
+from book._models import classifying, remembering, searching, translating, tuning, writing
 from course_lib.data.algorithmic import FIRST_BOX, follow, treasure_hunt
 from course_lib.data.opinions import generate_opinions
 from course_lib.data.recipes import generate_recipes, split_recipes, translation_pairs
@@ -269,7 +270,8 @@ def test_the_stored_bert_answers_as_torch(page, lines, bert, record_property):
         ids[len(ids) // 2] = pieces.special("[MASK]")
         found = page.evaluate(
             """async (ids) => {
-              const model = await open(own.Bert, "bert"), { states, weights } = model.read(ids);
+              const model = await open(own.MaskedBert, "bert");
+              const { states, weights } = model.read(ids);
               return [weights.map((block) => block.map((head) => head.map((row) => [...row]))),
                 states.map((state) => [...model.guess(state)])];
             }""",
@@ -279,6 +281,83 @@ def test_the_stored_bert_answers_as_torch(page, lines, bert, record_property):
             logits = model(torch.tensor([ids])).tokens[0]
         most = max(most, apart(found[0], torch.stack(A)[:, 0]), apart(found[1], logits))
     record_property("diferencia", most)
+
+
+@pytest.fixture(scope="module")
+def tuned():
+    return tuning.read_tuned(MODELS / "five_tasks")
+
+
+def read_as_pair(pieces: WordPiece, *texts: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Lo que lee el ajustado: los tokens y los segmentos de una o dos partes."""
+    ids, segments = tuning.experiment.joined(*map(pieces.encode, texts))
+    return torch.tensor([ids]), torch.tensor([segments])
+
+
+@torch.no_grad()
+def tuned_shares(model, pieces: WordPiece, task: str, first: str, second: str) -> torch.Tensor:
+    """Las que da la biblioteca: de las clases, las opciones, los tramos o las categorías."""
+    head = model.heads[task]
+    if task == "choice":
+        scores = [
+            head.score(head.bert(*read_as_pair(pieces, first, o))) for o in second.split("\n")
+        ]
+        return torch.cat(scores, dim=-1)[0].softmax(-1)
+    if task == "question":
+        token_ids, segments = read_as_pair(pieces, second, first)
+        start, end = (scores[0] for scores in head(token_ids, segments))
+        inside = (segments[0] == 1) & (token_ids[0] != pieces.special("[SEP]"))
+        allowed = torch.ones(len(inside), len(inside)).triu().tril(9).bool()
+        allowed &= inside[:, None] & inside
+        return (start[:, None] + end)[allowed].softmax(-1).sort(descending=True).values
+    if task == "words":
+        sizes = [len(pieces.encode(word)) for word in pieces.words(first)]
+        starts = 1 + torch.tensor([0, *sizes[:-1]]).cumsum(0)
+        scores = head(*read_as_pair(pieces, first))[0]
+        return scores[starts[starts < len(scores) - 1]].softmax(-1)
+    return head(*read_as_pair(pieces, *filter(None, (first, second))))[0].softmax(-1)
+
+
+# Un ejemplo de cada tarea, como se escribe en el laboratorio.
+AS_WRITTEN = {
+    "sentence": lambda e: (e.text, ""),
+    "pair": lambda e: (e.first, e.second),
+    "choice": lambda e: (e.context, "\n".join(e.choices)),
+    "question": lambda e: (e.context, e.question),
+    "words": lambda e: (" ".join(e.words), ""),
+}
+
+
+def own_texts(count: int) -> list[tuple[str, str, str]]:
+    """Ejemplos apartados de cada tarea, y uno que no cabe."""
+    found = [
+        (name, *AS_WRITTEN[name](example))
+        for name, task in tuning.TASKS.items()
+        for example in task.make(count, 9, held_out=True)
+    ]
+    return found + [(name, f"{first} " * 40, second) for name, first, second in found[::count]]
+
+
+def test_the_five_heads_answer_as_torch(page, tuned, record_property):
+    (model, pieces), texts = tuned, own_texts(4)
+    found = page.evaluate(
+        """async ([home, texts]) => {
+          const { Answers } = await import(`${home}labs/five_tasks.js`);
+          const vocabulary = await folder("five_tasks").text("vocab.txt");
+          const pieces = new own.WordPiece(vocabulary, await folder("five_tasks").json("tokenizer_config.json"));
+          const answers = new Answers(await open(own.TunedBert, "five_tasks"), pieces);
+          return texts.map(([task, first, second]) => {
+            const given = task === "choice" ? second.split("\\n") : second;
+            const found = answers[task](first, given);
+            const shares = found.spans ? found.spans.map(({ share }) => share) : found.shares;
+            return Array.from(shares, (each) => (typeof each === "number" ? each : [...each]));
+          });
+        }""",  # noqa: E501
+        [HOME, texts],
+    )
+    expected = [tuned_shares(model, pieces, *text) for text in texts]
+    record_property("diferencia", max(map(apart, found, expected)))
+    assert len(found[-1]) < len(pieces.words(texts[-1][1]))  # lo que no cabe se corta igual
 
 
 def test_it_writes_and_searches_as_the_library_does(page, lines, translator):
@@ -866,6 +945,42 @@ def test_a_word_is_taken_out_and_the_address_keeps_it(open_laboratory, classifie
     lab.page.get_by_label("Tu opinión").fill("La sopa quedó riquísima.")
     assert lab.settle("No conoce").endswith("No conoce «riquísima».")
     assert not lab.page.locator(".lab-pushing[aria-pressed=true]").count()
+
+
+def test_the_five_tasks_are_those_of_the_figure(open_laboratory):
+    lab = open_laboratory("five_tasks", "five_tasks")
+    for task, _, answer, share in tuning_figures.FIVE:
+        lab.page.get_by_label(task.lower(), exact=True).check()
+        if task == "Palabras":
+            lab.page.locator(".lab-tokens button").nth(2).press("Enter")
+        lab.settle(f"({share})")
+        assert lab.bars()[answer.partition(": ")[2] or answer] == share
+    assert lab.page.locator(".lab-tokens button small").all_inner_texts()[:3] == [
+        "DET",
+        "NOUN",
+        "PRON",
+    ]
+
+
+def test_each_task_keeps_its_text_and_the_address_too(open_laboratory, tuned):
+    lab = open_laboratory("five_tasks", "five_tasks")
+    lab.settle("Dice")
+    lab.page.get_by_label("Tu opinión").fill("Quedó exquisita la sopa.")
+    share = tuned_shares(*tuned, "sentence", "Quedó exquisita la sopa.", "")[1].item()
+    said = lab.settle(f"({100 * max(share, 1 - share):.1f} %)")
+    lab.page.reload()
+    assert lab.settle("Dice") == said
+    lab.page.get_by_label("pregunta", exact=True).check()
+    lab.settle("Responde")
+    lab.page.locator(".lab-tokens button", has_text="leche").first.press("Enter")
+    marked = lab.settle("Lo marcado, «leche")
+    lab.page.reload()
+    assert lab.settle("Lo marcado") == marked
+    lab.page.get_by_label("Tu pregunta").fill("¿Cuánta 𐀀 lleva?")
+    assert lab.settle("No conoce").endswith("No conoce «𐀀».")
+    lab.page.get_by_label("opciones", exact=True).check()
+    lab.page.get_by_label("Los pasos que podrían").fill("Uno solo.")
+    assert lab.settle("al menos") == "Escribe al menos dos pasos, uno por renglón."
 
 
 def expected_mint(reader, limit: int, listed: str = "menta") -> torch.Tensor:

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ from book._models import (  # noqa: E402
     remembering,
     searching,
     translating,
+    tuning,
     writing,
 )
 
@@ -166,6 +168,7 @@ def test_a_step_of_the_script_trains(lines):
         ("palm", writing, 3e6),
         ("universal_transformer", searching, 1e5),
         ("text_classifier", classifying, 3e5),
+        ("five_tasks", tuning, 1.2e6),
         ("transformer_xl", remembering, 3e5),
     ],
 )
@@ -283,6 +286,39 @@ def test_a_step_of_the_transformer_xl_trains():
     _, vocabulary, history = remembering.train_stored(few._replace(train=few.train[:60]), 30)
     assert history.smoothed(5)[-1] < history.loss[0]
     assert remembering.numbered(vocabulary, ["</s>", "dragón"])[1] == vocabulary.unknown_id
+
+
+def test_the_stored_five_tasks_know_what_their_card_says():
+    model, tokenizer = tuning.read_tuned(MODELS / "five_tasks")
+    assert tokenizer.vocabulary == tuning.experiment.tokenizer().vocabulary
+    assert model.config == tuning.experiment.stored("bert").config and not model.training
+    *_, apart = tuning.splits(0, 100)
+    found = tuning.results(model, apart)
+    known = read_record("five_tasks")["results"]
+    assert found == pytest.approx({name: known[name] for name in found}, abs=8)  # aquí, menos
+    assert set(known) - set(found) == {name.replace(",", ", contando,") for name in found}
+
+
+def test_the_five_tasks_share_the_trunk_and_each_moves_its_head():
+    few = {name: task.make(4, 0) for name, task in tuning.TASKS.items()}
+    model = tuning.FiveTasks(tuning.experiment.stored("bert").bert)
+    batches = dict(islice(tuning.turns(few), len(tuning.TURNS)))
+    assert batches.keys() == tuning.TASKS.keys()
+    for batch in batches.items():
+        model.zero_grad()
+        tuning.loss(model, batch).backward()
+        moved = {n for n, head in model.heads.items() if head.output.weight.grad is not None}
+        assert moved == {batch[0]} and model.bert.blocks[0].attention.W_h.weight.grad is not None
+    trunks = {id(head.bert) for head in model.heads.values()}
+    assert trunks == {id(model.bert)}
+
+
+def test_the_five_tasks_are_stored_with_the_names_that_others_read(tmp_path):
+    model = tuning.FiveTasks(tuning.experiment.stored("bert").bert)
+    tuning.save_tuned(model, tmp_path)
+    again, _ = tuning.read_tuned(tmp_path)
+    for name, parameter in model.named_parameters():
+        assert torch.equal(again.get_parameter(name), parameter.half().float()), name
 
 
 def read_record(name):

@@ -1,4 +1,4 @@
-import { Bert } from "./model/bert.js";
+import { MaskedBert } from "./model/bert.js";
 import { softmax } from "./model/layers.js";
 import { Heads, bar, controls, fill, name, percent, resize, shade, show, token, write } from "./model/parts.js";
 import { WordPiece } from "./model/word_piece.js";
@@ -13,7 +13,7 @@ export async function build(place, folder) {
   const [config, tensors, vocabulary, settings] = await Promise.all([
     folder.json("config.json"), folder.tensors(), folder.text("vocab.txt"), folder.json("tokenizer_config.json"),
   ]);
-  new Guesses(new Bert(config, tensors), new WordPiece(vocabulary, settings)).show(place);
+  new Guesses(new MaskedBert(config, tensors), new WordPiece(vocabulary, settings)).show(place);
 }
 
 class Guesses {
