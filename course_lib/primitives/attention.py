@@ -309,7 +309,7 @@ def padding_mask(token_ids: Int[Tensor, "*batch t_k"], pad_id: int) -> Bool[Tens
 
 def _fused(Q, K, V, beta, mask, bias, causal, dropout):
     """La atención suave sobre el núcleo de torch, que pide cuatro ejes y un solo ancho."""
-    batch = _broadcast(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    batch = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
     width = max(Q.shape[-1], V.shape[-1])
     if isinstance(beta, Tensor):
         Q, beta = beta * Q, 1.0
@@ -335,8 +335,7 @@ def _four_axes(X, batch, width):
     """X con esos ejes de lote, y con columnas de ceros, que no cambian ningún producto escalar."""
     if X.shape[-1] < width:
         X = F.pad(X, (0, width - X.shape[-1]))
-    if X.shape[:-2] != batch:
-        X = X.expand(*batch, -1, -1)
+    X = X.expand(*batch, -1, -1)
     return X.flatten(0, -4) if X.ndim > 4 else X[(None,) * (4 - X.ndim)]
 
 
@@ -400,8 +399,6 @@ def _require_like(name, X, Q):
 
 def _broadcast(*shapes):
     """La forma a la que se difunden todas; None, si no casan."""
-    if len({*shapes}) == 1:  # casi siempre, y `broadcast_shapes` es lenta
-        return tuple(shapes[0])
     try:
         return tuple(torch.broadcast_shapes(*shapes))
     except RuntimeError:
