@@ -7,6 +7,9 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
+import nbformat
+
+from course_lib.grading.submission import needed_cells, read_submission, topic_sheet
 from course_lib.notebooks.fingerprint import code_cells, parse_cell
 from course_lib.notebooks.generation import topics_in
 from course_lib.notebooks.source import NotebookError
@@ -66,13 +69,25 @@ def read_solutions() -> list[Solution]:
 
 def find_solutions(source: TopicSource) -> list[Solution]:
     found, cells = [], []
-    for cell in code_cells(source.notebook):
-        call = _check_call(cell.source)
+    for cell in _needed(source):
+        call = _check_call(cell)
         if call is not None:
             checked = ast.unparse(call.args[1])
             found.append(Solution(call.args[0].value, tuple(cells), checked))
-        cells.append(cell.source)
+        cells.append(cell)
     return found
+
+
+def _needed(source: TopicSource) -> list[str]:
+    """Las celdas que se ejecutan al calificar: ni las demostraciones ni los entrenamientos."""
+    cells = [cell.source for cell in code_cells(source.notebook)]
+    cells = [cell for cell in cells if "except NotImplementedError" not in cell]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    needed = needed_cells(
+        read_submission(nbformat.writes(notebook).encode()), topic_sheet(source.topic)
+    )
+    checks = [i for i, cell in enumerate(cells) if _check_call(cell) is not None]
+    return [cells[i] for i in sorted({*needed, *checks})]
 
 
 def _check_call(code):
