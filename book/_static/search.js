@@ -33,9 +33,26 @@
     return wanted.length && roots.length ? share(wanted, roots) ** 2 * Math.sqrt(share(roots, wanted)) : 0;
   }
 
-  // De cada fórmula, lo que se ve: no su TeX, que va dentro.
-  const toText = Search.htmlToText;
-  Search.htmlToText = (html, anchor) => toText(html.replace(/<annotation[\s\S]*?<\/annotation>/g, ""), anchor);
+  // Lo que se lee de una página: su artículo, y de cada fórmula lo que se ve, no su TeX, que va dentro.
+  Search.htmlToText = (html, anchor) => {
+    const page = new DOMParser().parseFromString(html.replace(/<annotation[\s\S]*?<\/annotation>/g, ""), "text/html");
+    page.querySelectorAll(".headerlink, script, style, svg").forEach((extra) => extra.remove());
+    const article = page.querySelector(".bd-article") ?? page.querySelector("[role=main]");
+    return (anchor && article?.querySelector(anchor) || article)?.textContent.replace(/\s+/g, " ").trim() ?? "";
+  };
+
+  // El trozo que se enseña lleva lo que se buscó, aunque se escribiera sin acentos.
+  const plain = (text) => text.replace(/[\u00c0-\u024f]/g, (letter) => letter.normalize("NFD")[0]).toLowerCase();
+  Search.makeSearchSummary = (html, roots, anchor) => {
+    const text = Search.htmlToText(html, anchor), flat = plain(text), around = 120;
+    if (!text) return null;
+    const places = [...roots].map((root) => flat.search(new RegExp(`\\b${root.replace(/\W/g, "\\$&")}`))).filter((at) => at > around);
+    const from = places.length ? text.indexOf(" ", Math.min(...places) - around) + 1 : 0;
+    const shown = text.slice(from, from + 2 * around).trim();
+    const summary = Object.assign(document.createElement("p"), { className: "context" });
+    summary.textContent = `${from ? "… " : ""}${shown}${from + 2 * around < text.length ? "…" : ""}`;
+    return summary;
+  };
 
   const parse = Search._parseQuery;
   Search._parseQuery = (query) => {

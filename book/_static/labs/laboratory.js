@@ -105,12 +105,14 @@ const laboratory = {
     const { laboratory: name, model, version, size } = place.dataset;
     const told = laboratory.make("p", { class: "lab-said", role: "status" });
     const bar = laboratory.make("progress", { max: 1, value: 0, "aria-label": "Lo que ha llegado" });
-    const load = async () => {
+    const load = async (asked) => {
       told.replaceChildren(`Bajando el modelo de este laboratorio (${size})… `, bar);
       try {
         const [{ Folder }, { build }] = await Promise.all([import(new URL("model/folder.js", home)), import(new URL(`${name}.js`, home))]);
         await build(place, new Folder(new URL(`../models/${model}/`, home), version, (part) => { bar.value = part || 0; }));
         told.remove();
+        // Quien lo pidió con el teclado sigue donde estaba: el botón ya no está.
+        if (asked) place.querySelector(".lab-controls :is(input:not([type=hidden]), textarea, select, button)")?.focus({ preventScroll: true });
       } catch {
         told.textContent = "No se pudo bajar el modelo: revisa la conexión y recarga la página.";
       }
