@@ -130,10 +130,14 @@ def assert_judged(result: SubmissionResult, expected: dict[str, str]) -> None:
 
 
 def marked(content: bytes, number: int) -> bytes:
-    """El mismo cuaderno, con una celda que lo distingue."""
+    """El mismo cuaderno, con algo de más en cada respuesta: tal como está sería el del curso."""
     notebook = json.loads(content)
-    cell = nbformat.v4.new_code_cell(f"# {number}")
-    return json.dumps({**notebook, "cells": [*notebook["cells"], cell]}).encode()
+    for answer, check in itertools.pairwise(
+        c for c in notebook["cells"] if c["cell_type"] == "code"
+    ):
+        if "".join(check["source"]).startswith("check("):
+            answer["source"] = [*answer["source"], f"\n_ = {number}"]
+    return json.dumps(notebook).encode()
 
 
 def row(
