@@ -7,6 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+# Antes que torch, y también para los procesos y núcleos que abren las pruebas: corren varias a la
+# vez, y un modelo pequeño con dos hilos que se disputan los procesadores tarda diez veces más.
+os.environ["OMP_NUM_THREADS"] = "1"
+
+# isort: split
 import hypothesis
 import jaxtyping
 import pytest

@@ -25,11 +25,9 @@ from typing import Any
 from course_lib import __version__
 from course_lib._extras import extra
 from course_lib.course_settings import AS_IT_COMES, SITE_MARK, CourseSettings
-from course_lib.judging.compiled import variant_of
 from course_lib.judging.owner import owned_by
 from course_lib.notebooks.fingerprint import is_check, parse_cell
 from course_lib.notebooks.source import build
-from course_lib.notebooks.topic_source import TopicSource, compiled_path
 from course_lib.notebooks.variation import personal
 
 with extra("author"):
@@ -304,6 +302,10 @@ class _Notebooks:
 
     def _cells(self, topic: str, owner: str) -> list[Any] | None:
         """Las celdas con las constantes que le tocaron; None si son las de todos."""
+        # Importan PyTorch, que el sitio, que usa lo demás de este módulo, no necesita.
+        from course_lib.judging.compiled import variant_of
+        from course_lib.notebooks.topic_source import TopicSource, compiled_path
+
         home = self.homes[topic]
         exercises = json.loads(compiled_path(home, topic).read_bytes())["exercises"]
         with owned_by(owner):

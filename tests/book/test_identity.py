@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from bs4 import BeautifulSoup
 
 from course_lib.course_settings import SITE_MARK, settings_in
@@ -12,36 +13,9 @@ name = "Redes & lenguas"
 institution = "Universidad de Ejemplo"
 contact = "ana@ejemplo.edu"
 logo = "escudo.svg"
+topics = ["attention"]
+leave_out = ["tensors"]
 """
-
-
-def test_the_site_is_named_by_its_course_file(tiny_book):
-    book = tiny_book
-    assert book.build().returncode == 0
-    assert "Portada" in BeautifulSoup(book.html("book/index"), "html.parser").h1.text
-    (book.folder / "course.toml").write_text(COURSE, encoding="utf-8")
-    (book.folder / "escudo.svg").write_text(LOGO, encoding="utf-8")
-    result = book.build()
-    assert result.returncode == 0, result.stderr
-    page = BeautifulSoup(book.html("book/index"), "html.parser")
-    assert page.title.text.count("Redes & lenguas") and "Redes & lenguas" in page.h1.text
-    assert page.select_one(".logo__title").text == "Redes & lenguas"
-    assert page.select_one(".logo__image")["src"].partition("?")[0].endswith("escudo.svg")
-    foot = " ".join(page.select_one(".copyright").text.split())
-    assert foot.endswith("Lo adapta Universidad de Ejemplo. Contacto: ana@ejemplo.edu.")
-    assert "el equipo del curso" in foot, "se cita a quien lo hizo"
-    assert page.select_one(".copyright a")["href"] == "mailto:ana@ejemplo.edu"
-    structured = json.loads(page.select_one('script[type="application/ld+json"]').string)
-    assert structured["provider"]["name"] == "Universidad de Ejemplo"
-    built = book.folder / "_build" / "html"
-    assert json.loads((built / "manifest.webmanifest").read_text())["name"] == "Redes & lenguas"
-    assert (built / "_static" / "escudo.svg").read_text() == LOGO
-    assert (built / SITE_MARK).read_text().strip() == settings_in(book.folder).site_mark
-
-    (book.folder / "course.toml").write_text('name = "Redes', encoding="utf-8")
-    told = book.build()
-    assert told.returncode != 0 and "no es TOML" in told.stderr + told.stdout
-    assert "Traceback" not in told.stderr
 
 
 PALM = """# PaLM, por dentro
@@ -93,7 +67,7 @@ def exercises(book, topic, text):
     path.with_suffix(".ipynb").write_text(json.dumps(notebook), encoding="utf-8")
 
 
-def test_a_topic_leaves_the_site_and_comes_back(tiny_book):
+def test_a_course_leaves_a_topic_and_is_named_by_its_course_file(tiny_book):
     book = tiny_book
     book.write("book/attention", KEPT, notebook=True)
     book.write("book/palm", PALM, part="Otra")
@@ -101,16 +75,29 @@ def test_a_topic_leaves_the_site_and_comes_back(tiny_book):
     book.write("book/api", API)
     exercises(book, "attention", "# Ejercicios: Atención\n\nLee [PaLM](../book/palm.md).")
     exercises(book, "palm", "# Ejercicios: PaLM\n\nTexto.")
-    built = book.folder / "_build" / "html"
     assert (whole := book.build()).returncode == 0, whole.stderr
     before = BeautifulSoup(book.html("book/attention"), "html.parser")
     assert len(before.select("article a[href*='palm']")) == 6
     library = BeautifulSoup(book.html("book/api"), "html.parser")
     assert len(library.select("article a[href*='palm.html']")) >= 2
+    assert "Portada" in BeautifulSoup(book.html("book/index"), "html.parser").h1.text
 
     course = book.folder / "course.toml"
-    course.write_text('topics = ["attention"]\nleave_out = ["tensors"]', encoding="utf-8")
+    course.write_text(COURSE, encoding="utf-8")
+    (book.folder / "escudo.svg").write_text(LOGO, encoding="utf-8")
     assert (fewer := book.build()).returncode == 0, fewer.stderr
+    assert_left_out(book)
+    assert_named(book)
+
+    course.unlink()
+    assert (again := book.build()).returncode == 0, again.stderr
+    after = BeautifulSoup(book.html("book/attention"), "html.parser")
+    assert after.article.text == before.article.text
+    assert (book.folder / "_build" / "html" / "exercises" / "palm.html").is_file()
+
+
+def assert_left_out(book):
+    built = book.folder / "_build" / "html"
     assert not [path for path in built.rglob("*.html") if path.stem in ("palm", "tensors")]
     assert not [path for path in built.rglob("*.ipynb") if path.stem == "palm"]
     page = BeautifulSoup(book.html("book/attention"), "html.parser")
@@ -127,16 +114,36 @@ def test_a_topic_leaves_the_site_and_comes_back(tiny_book):
     downloaded = (built / "notebooks" / "book" / "attention.ipynb").read_text("utf-8")
     assert "Lo sigue PaLM, por dentro, o ese cap" in downloaded and "Una tarjeta" not in downloaded
 
-    course.unlink()
-    assert (again := book.build()).returncode == 0, again.stderr
-    after = BeautifulSoup(book.html("book/attention"), "html.parser")
-    assert after.article.text == before.article.text
-    assert (built / "exercises" / "palm.html").is_file()
 
-    course.write_text('leave_out = ["no_esta"]', encoding="utf-8")
-    told = book.build()
-    assert (
-        told.returncode != 0
-        and "se esperaban páginas del índice (_toc.yml), y llegó «no_esta»"
-        in (told.stdout + told.stderr)
-    )
+def assert_named(book):
+    page = BeautifulSoup(book.html("book/index"), "html.parser")
+    assert page.title.text.count("Redes & lenguas") and "Redes & lenguas" in page.h1.text
+    assert page.select_one(".logo__title").text == "Redes & lenguas"
+    assert page.select_one(".logo__image")["src"].partition("?")[0].endswith("escudo.svg")
+    foot = " ".join(page.select_one(".copyright").text.split())
+    assert foot.endswith("Lo adapta Universidad de Ejemplo. Contacto: ana@ejemplo.edu.")
+    assert "el equipo del curso" in foot, "se cita a quien lo hizo"
+    assert page.select_one(".copyright a")["href"] == "mailto:ana@ejemplo.edu"
+    structured = json.loads(page.select_one('script[type="application/ld+json"]').string)
+    assert structured["provider"]["name"] == "Universidad de Ejemplo"
+    built = book.folder / "_build" / "html"
+    assert json.loads((built / "manifest.webmanifest").read_text())["name"] == "Redes & lenguas"
+    assert (built / "_static" / "escudo.svg").read_text() == LOGO
+    assert (built / SITE_MARK).read_text().strip() == settings_in(book.folder).site_mark
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('name = "Redes', "no es TOML"),
+        (
+            'leave_out = ["no_esta"]',
+            "se esperaban páginas del índice (_toc.yml), y llegó «no_esta»",
+        ),
+    ],
+)
+def test_a_wrong_course_file_is_told(tiny_book, text, message):
+    (tiny_book.folder / "course.toml").write_text(text, encoding="utf-8")
+    told = tiny_book.build()
+    assert told.returncode != 0 and message in told.stderr + told.stdout
+    assert "Traceback" not in told.stderr

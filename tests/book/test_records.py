@@ -35,8 +35,8 @@ def test_every_number_said_to_be_of_a_record_is_in_it():
             check(text, target, ROOT)
 
 
-@pytest.fixture
-def project(tmp_path):
+def write_record(project):
+    """El registro del experimento `uno`, con lo que hace falta de él."""
     figure = {"mean": 0.5193, "half_width": 0.1061}
     less = {"mean": -0.2741, "half_width": 0.136}
     rival = {
@@ -49,10 +49,16 @@ def project(tmp_path):
     }
     record = {"name": "uno", "rivals": {"a, 1 bloque": rival}}
     record |= {"measures": {"acierto": "%", "pérdida": ""}, "chosen_by": "acierto"}
-    folder = tmp_path / "benchmarks" / "results" / "experiments"
+    folder = project / "benchmarks" / "results" / "experiments"
     folder.mkdir(parents=True)
     (folder / "uno.json").write_text(json.dumps(record), encoding="utf-8")
-    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("project")
+    write_record(folder)
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -88,16 +94,3 @@ def test_the_record_s_own_figure_passes(project, text, place):
 def test_any_other_number_is_refused(project, text, target, message):
     with pytest.raises(ValueError, match=message):
         check(text, target, project)
-
-
-@pytest.mark.slow
-def test_the_book_shows_the_figure_and_refuses_another(project, tiny_book):
-    assert tiny_book.folder == project
-    said = "Acierta el {record}`51.9 ± 10.6 % <uno/a, 1 bloque/acierto>`."
-    tiny_book.write("book/uno", f"# Uno\n\n{said}\n")
-    result = tiny_book.build()
-    assert result.returncode == 0, result.stderr
-    assert "Acierta el 51.9\u00a0±\u00a010.6\u00a0%." in tiny_book.html("book/uno")
-    tiny_book.write("book/uno", f"# Uno\n\n{said.replace('51.9', '91.9')}\n")
-    result = tiny_book.build()
-    assert result.returncode != 0 and "el texto dice «91.9 ± 10.6 %»" in result.stderr
