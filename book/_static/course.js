@@ -61,6 +61,24 @@ document.addEventListener("DOMContentLoaded", () => {
   courseWatch();
 });
 
+// El alto de una sección lejana se calcula, y no se sabe hasta que se dispone: quien llega por un enlace a un apartado
+// vuelve a él según se sabe, mientras no mueva la página.
+function courseLand() {
+  const target = document.getElementById(location.hash.slice(1));
+  const article = target?.closest(".bd-article");
+  if (!article) return;
+  const landing = new ResizeObserver(() => target.scrollIntoView());
+  const landed = () => landing.disconnect();
+  landing.observe(article);
+  for (const moved of ["wheel", "touchstart", "pointerdown", "keydown", "hashchange"]) addEventListener(moved, landed, { once: true, passive: true });
+  setTimeout(landed, 3000);
+}
+// Al recargar o volver, el navegador recuerda dónde se estaba.
+document.addEventListener("DOMContentLoaded", () => {
+  if (performance.getEntriesByType("navigation")[0]?.type === "navigate") courseLand();
+});
+addEventListener("hashchange", courseLand);
+
 // Una fórmula se copia como su TeX, entera aunque se haya escogido a medias.
 document.addEventListener("copy", (event) => {
   const selection = getSelection();

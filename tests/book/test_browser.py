@@ -22,7 +22,7 @@ ENGLISH = re.compile(
     r"Link to this \w+|Permalink|By the|Last updated|Launch|Open in Colab|Source|Edit|Index|"
     r"Note|Tip|Warning|Important|Hint|Caution|Danger|See also|Attention|"
     r"Figure|Table|Listing|Section|Chapter|Built with|Created using|Powered by|Parameters|Returns?|"
-    r"Raises|Return type|Bases|Read the docs|Please activate JavaScript)\b"
+    r"Raises|Return type|Bases|module|Read the docs|Please activate JavaScript)\b"
 )
 # Nombres de clases, funciones y obras: están en inglés porque así se llaman.
 QUOTED = "code, pre, kbd, em, i, cite, .bibtex, .citation, .sig, dt, dl.citation, .sig-prename"
@@ -451,3 +451,25 @@ def test_keyboard_focus_is_visible(address: str, visit):
         page.keyboard.press("Tab")
         width = page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
         assert float(width.removesuffix("px")) >= 2
+    for scheme in in_both_themes(page, "light"):
+        assert page.evaluate(RING) >= 3, f"el anillo del foco apenas se ve ({scheme})"
+
+
+# Contraste de WCAG del anillo del foco con lo más parecido a él: el papel o un cuadro.
+RING = """() => {
+  const lum = c => c.match(/[\\d.]+/g).slice(0, 3).map(v => (v /= 255) <= .03928 ? v / 12.92
+    : ((v + .055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [.2126, .7152, .0722][i], 0);
+  const probe = document.body.appendChild(document.createElement('i'));
+  const shown = color => { probe.style.color = color; return lum(getComputedStyle(probe).color); };
+  const ring = lum(getComputedStyle(document.activeElement).outlineColor);
+  return Math.min(...['paper', 'surface'].map(name => shown(`var(--course-${name})`))
+    .map(back => (Math.max(ring, back) + .05) / (Math.min(ring, back) + .05)));
+}"""
+
+
+def test_a_link_lands_on_its_section(address: str, visit):
+    """También en frío, cuando el alto de las secciones de antes aún se está calculando."""
+    page = visit(f"{address}/book/attention.html#el-costo-t-2", PHONE).page
+    page.wait_for_timeout(500)
+    top = page.evaluate("document.querySelector(':target').getBoundingClientRect().top")
+    assert 0 <= top <= 80

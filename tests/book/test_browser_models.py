@@ -873,6 +873,7 @@ SLOWLY = "const own = setTimeout; setTimeout = (job, wait = 15) => own(job, wait
 
 def test_writing_stops_and_goes_on_where_it_was(open_laboratory):
     lab = open_laboratory("palm_recipe", "palm", "2.8 MB", SLOWLY)
+    lab.settle("Escribiendo…")
     lab.page.get_by_role("button", name="Parar").press("Enter")
     lab.settle("Sin acabar")
     assert palm_figures.YUCA.startswith(lab.recipe()) and lab.recipe() != palm_figures.YUCA

@@ -162,6 +162,10 @@ def test_the_turns_are_those_of_the_library(open_laboratory):
     for _ in range(3):
         lab.page.keyboard.press("Enter")
     assert lab.said().startswith("Posiciones 6 y 4:") and lab.said().split()[-1] == product
+    for _ in range(7):  # al llegar al final no avanza, y el foco sigue en el botón
+        lab.page.keyboard.press("Enter")
+    assert lab.said().startswith("Posiciones 12 y 10:")
+    assert lab.page.locator("button:focus").get_attribute("aria-disabled") == "true"
 
 
 def test_the_cache_is_that_of_the_published_sizes(open_laboratory):

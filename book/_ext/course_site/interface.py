@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
+from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
@@ -149,7 +151,22 @@ def link_sources(app: Sphinx, what, name, described, options, lines: list[str]) 
     lines[:] = CHAPTER.sub(r"\1:doc:`/book/\2`", text).split("\n")
 
 
+class SpanishIndex(SphinxTransform):
+    """En el índice alfabético, «módulo»: Sphinx lo escribe en inglés en todos los idiomas."""
+
+    default_priority = 500  # antes de que Sphinx recoja las entradas
+
+    def apply(self) -> None:
+        for node in self.document.findall(addnodes.index):
+            entries = node["entries"]
+            node["entries"] = [(e[0], ENGLISH_MODULE.sub("módulo;", e[1]), *e[2:]) for e in entries]
+
+
+ENGLISH_MODULE = re.compile(r"^module;")
+
+
 def setup(app: Sphinx) -> None:
+    app.add_transform(SpanishIndex)
     app.connect("html-page-context", choose_assets, priority=990)
     app.connect("html-page-context", mend_markup)
     app.connect("html-page-context", name_toggles, priority=990)

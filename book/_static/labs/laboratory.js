@@ -134,6 +134,16 @@ const laboratory = {
     places.forEach((place) => observer.observe(place));
   },
 
+  // Mientras haya un laboratorio donde aparece el botón de volver arriba, el botón no aparece.
+  uncover() {
+    const below = new Set();
+    const observer = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) below[isIntersecting ? "add" : "delete"](target);
+      document.documentElement.classList.toggle("lab-below", below.size > 0);
+    }, { rootMargin: "-85% 0px 0px" });
+    document.querySelectorAll(".laboratory-figure").forEach((figure) => observer.observe(figure));
+  },
+
   start(name, build, computes = {}) {
     laboratory.computes[name] = computes;
     document.addEventListener("DOMContentLoaded", () => {
@@ -144,5 +154,8 @@ const laboratory = {
 
 {
   const home = document.currentScript?.src;
-  document.addEventListener("DOMContentLoaded", () => laboratory.watch(home));
+  document.addEventListener("DOMContentLoaded", () => {
+    laboratory.watch(home);
+    laboratory.uncover();
+  });
 }

@@ -37,6 +37,8 @@
     const said = make("p", { class: "lab-said", role: "status" });
     const controls = make("div", { class: "lab-controls lab-pairs" }, asking.label, asked.label, both);
 
+    const ended = () => Math.max(...[asking, asked].map(({ slider }) => Number(slider.value))) === FARTHEST;
+
     function update() {
       const [m, n] = [asking, asked].map(({ slider }) => Number(slider.value));
       const turned = [turn(QUERY, m), turn(KEY, n)];
@@ -53,13 +55,14 @@
       set(mark, { cx: across(m - n), cy: up(found) });
       laboratory.tell(asking, String(m));
       laboratory.tell(asked, String(n));
-      both.disabled = Math.max(m, n) === FARTHEST;
+      set(both, { "aria-disabled": ended() });
       const degrees = Math.round(Math.abs(opening) * 180 / Math.PI);
       said.textContent = `Posiciones ${m} y ${n}: entre las agujas hay ${degrees}°, y el producto escalar es ${laboratory.decimal(found, 4)}.`;
       set(svg, { "aria-label": said.textContent });
     }
     controls.addEventListener("input", update);
     both.addEventListener("click", () => {
+      if (ended()) return;
       for (const { slider } of [asking, asked]) slider.value = Number(slider.value) + 1;
       asked.slider.dispatchEvent(new Event("change", { bubbles: true }));
       update();

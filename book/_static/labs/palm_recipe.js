@@ -121,7 +121,7 @@ class Recipe {
     this.steps = this.steps.slice(0, from);
     this.lines.style.minHeight = `${this.lines.offsetHeight}px`; // lo de debajo no salta mientras se reescribe
     this.busy = true;
-    this.said.textContent = "";
+    this.said.textContent = "Escribiendo…";
     this.pause.textContent = "Parar";
     const start = { last: this.steps.at(-1)?.id ?? this.prompt.at(-1), end: this.end, state: cut(this.state, this.prompt.length - 1 + from) };
     for await (const { id, shares, logits, state } of proceed(this.model, start, { most: this.room() - from, choose: this.chooser(from) })) {
@@ -175,6 +175,7 @@ class Recipe {
     this.busy = false;
     this.lines.style.minHeight = "";
     this.pause.textContent = this.ended() ? "Desde el principio" : "Seguir";
+    this.said.textContent = this.steps.length ? `${this.kept()} ${this.cached()}` : "Sin acabar.";
     if (!this.steps.length) return;
     const asked = this.asked(), { line } = this.steps[asked], { bpe } = this;
     this.drawLines(line);
@@ -190,7 +191,6 @@ class Recipe {
       chip.classList.toggle("lab-joined", i > 0 && /^[^\s<]/.test(text));
     });
     this.drawBars(this.steps[asked]);
-    this.said.textContent = `${this.kept()} ${this.cached()}`;
   }
 
   drawBars({ id, shares, logits }) {

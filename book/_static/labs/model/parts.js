@@ -46,7 +46,7 @@ export class Heads {
   constructor(group, blocks, heads, [block, head]) {
     const numbers = (count) => [...Array(count).keys()].map((i) => [i, i + 1]);
     this.block = make("select", {}, ...numbers(blocks).map(([value, name]) => new Option(name, value, false, value === Math.min(block, blocks - 1))));
-    this.head = laboratory.choice(group, "Cabeza", [...numbers(heads), ["mean", "media"]], Math.min(head, heads - 1), "lab-words");
+    this.head = laboratory.choice(group, "Cabeza", [...numbers(heads), ["mean", "media"]], Math.min(head, heads - 1), "lab-words lab-heads");
     this.box = controls(make("label", {}, "bloque", this.block), this.head.box);
   }
 
