@@ -196,6 +196,7 @@ def _print_values(ax: Axes, M: np.ndarray, image: Any, visible: np.ndarray) -> N
         text = f"{value:.0f}" if counts else f"{value:.2f}"
         if narrow and abs(value) < 0.995:
             text = text.replace("0.", ".", 1)
+        text = text.replace("-", "−")  # el signo menos, como en los ejes
         # Con #000000 Matplotlib no escribe el color, y lo pondría la página.
         color = "#FFFFFF" if dark else "#000001"
         ax.text(column + 0.5, row + 0.5, text, color=color, ha="center", va="center")

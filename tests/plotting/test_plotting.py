@@ -204,7 +204,7 @@ def test_values_are_printed_up_to_eight_by_eight(rows, columns):
 def test_whole_numbers_are_printed_without_decimals_and_weights_with_them():
     names = {"alt": "a", "xlabel": "x", "ylabel": "y"}
     counts = texts(parse(plot_matrix(torch.tensor([[7.0, 11.0], [0.0, -3.0]]), **names)))
-    assert {"7", "11", "0"} <= set(counts) and "7.00" not in counts
+    assert {"7", "11", "0", "−3"} <= set(counts) and "7.00" not in counts
     mixed = texts(parse(plot_matrix(torch.tensor([[7.0, 1.5]]), **names)))
     assert {"7.00", "1.50"} <= set(mixed)
     assert "1.00" in texts(parse(plot_matrix(torch.eye(2), **names))), "unos pesos llevan decimales"
