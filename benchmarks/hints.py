@@ -34,13 +34,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from course_lib.files import write_atomically
 from course_lib.judging.check import find_exercise, topic_exercises
+from course_lib.judging.running import remembering
 from course_lib.notebooks.fingerprint import EXERCISES, library_fingerprint
 from course_lib.notebooks.generation import topics_in
 from tests.checks.correct import alternatives, in_general
 from tests.checks.judging import (
     diagnose,
     diagnose_pairs,
-    each_runs_once,
     failures,
     mutations,
     pair_mutants,
@@ -111,7 +111,7 @@ def numbers_of(name: str) -> tuple[str, dict[str, Any], list[str]]:
     """Juzga todo lo que se promete de un ejercicio: los números, y lo que no se cumple."""
     exercise = find_exercise(name)
     solution = next(s for s in read_solutions() if s.name == name)
-    with torch.enable_grad(), each_runs_once(exercise):
+    with torch.enable_grad(), remembering():
         diagnoses = diagnose(exercise, SEEDS)
         pairs = diagnose_pairs(exercise, PAIR_SEEDS)
         reference = failures(exercise, exercise.reference, SEEDS)

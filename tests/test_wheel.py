@@ -18,12 +18,14 @@ import course_lib
 from course_lib.judging.check import check
 
 assert course_lib.__file__.startswith(sys.argv[1]), course_lib.__file__
-said = {}
+said, run, given = {}, [], {}
 for name, cells, checked in json.load(sys.stdin):
-    given = {"__name__": "__main__"}
+    if cells[: len(run)] != run:  # otro tema: los de uno mismo siguen donde quedó el anterior
+        run, given = [], {"__name__": "__main__"}
     with contextlib.redirect_stdout(io.StringIO()):
-        for cell in cells:
+        for cell in cells[len(run) :]:
             exec(cell, given)
+        run = cells
         said[name] = check(name, eval(checked, given)).status
 print(json.dumps(said))
 """

@@ -6,15 +6,12 @@ Lo usan las pruebas, con pocas semillas, y `python -m benchmarks hints`, con cie
 import contextlib
 import io
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from unittest import mock
 
 # Si una alarma cortara su importación, quedaría a medias y no serviría a ninguna otra prueba.
 import torch._dynamo  # noqa: F401
 
-from course_lib.judging import check, running
-from course_lib.judging import judge as judging
 from course_lib.judging.check import check_exercise
 from course_lib.judging.exercise import Exercise
 from course_lib.judging.verdict import Verdict
@@ -25,45 +22,6 @@ SECONDS = 10
 MUTANT_SEEDS = range(5)
 WITNESS_SEEDS = range(1, 11)
 MOST_PAIRS = 150
-
-
-@contextlib.contextmanager
-def each_runs_once(exercise: Exercise) -> Iterator[None]:
-    """La referencia y cada error frecuente se ejecutan una vez por semilla.
-
-    Lo que se juzga no cambia: son las mismas entradas y las mismas salidas, que se comparan con
-    las de todos los demás.
-    """
-    wrong = [m.implementation for m in exercise.misconceptions] + [p[2] for p in exercise.pairs]
-    known = {id(exercise.reference), *map(id, wrong)}
-
-    def once(run: Callable) -> Callable:
-        runs: dict = {}
-
-        def wrapped(exercise, implementation, cases):
-            if id(implementation) not in known:  # el de un estudiante puede repetir el de otro
-                return run(exercise, implementation, cases)
-            for case in cases:
-                which = id(implementation), id(case)
-                if which not in runs:
-                    runs[which] = run(exercise, implementation, [case]), case
-            return [runs[id(implementation), id(case)][0][0] for case in cases]
-
-        return wrapped
-
-    drawn: dict = {}
-
-    def draw_cases(exercise, seed, draw=running.draw_cases):
-        if seed not in drawn:
-            drawn[seed] = draw(exercise, seed)
-        return drawn[seed]
-
-    runs = {name: once(getattr(running, name)) for name in ("run_cases", "run_gradients")}
-    with (
-        mock.patch.multiple(check, draw_cases=draw_cases, **runs),
-        mock.patch.multiple(judging, draw_cases=draw_cases, **runs),
-    ):
-        yield
 
 
 # La referencia, las alternativas y los errores frecuentes

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from course_lib.judging.check import NOTEBOOK_SEED, find_exercise
+from course_lib.judging.running import remembering
 from tests.checks.correct import alternatives, in_float64, in_general
-from tests.checks.judging import each_runs_once, failures
+from tests.checks.judging import failures
 from tests.checks.solutions import read_solutions
 
 pytestmark = pytest.mark.usefixtures("as_user")
@@ -19,7 +20,7 @@ def test_other_ways_of_writing_it_pass(solution):
     exercise = find_exercise(solution.name)
     by_hand = alternatives(exercise)
     assert exercise.is_question or len(by_hand) >= 2, "escríbela de otras dos maneras"
-    with each_runs_once(exercise):
+    with remembering():
         for style, student in (by_hand | in_general(exercise, solution.student())).items():
             assert failures(exercise, student, (0, NOTEBOOK_SEED)) == [], style
 

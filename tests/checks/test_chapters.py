@@ -12,12 +12,14 @@ import inspect
 import io
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import sympy  # noqa: F401  torch la importa al exportar; a medias, por un límite, no se rehace
 
 from course_lib.judging.check import find_exercise, first_verdict
+from course_lib.judging.running import remembering
 from course_lib.notebooks.generation import topics_in
 from course_lib.notebooks.topic_source import TopicSource
 from tests.checks.judging import deadline
@@ -91,16 +93,18 @@ def _only_by_name(taken) -> bool:
 
 def answers_to(name: str) -> list[str]:
     """Las funciones enseñadas que, tal cual, contestan un ejercicio."""
-    exercise = find_exercise(name)
+    # Sin sus errores frecuentes: se pregunta si está bien, y lo que tarda es buscar por qué no.
+    exercise = replace(find_exercise(name), misconceptions=())
     if not inspect.isfunction(exercise.reference):
         return []
     names = list(inspect.signature(exercise.reference).parameters)
-    return [
-        place
-        for place, function in shown().items()
-        for way in ways_of_calling(function, names)
-        if _is_right(exercise, way)
-    ]
+    with remembering():
+        return [
+            place
+            for place, function in shown().items()
+            for way in ways_of_calling(function, names)
+            if _is_right(exercise, way)
+        ]
 
 
 def _is_right(exercise, student: Callable) -> bool:

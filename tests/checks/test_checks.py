@@ -18,9 +18,9 @@ from course_lib.judging.check import (
     topic_exercises,
 )
 from course_lib.judging.plain_data import is_plain, plain, tensors_in
-from course_lib.judging.running import draw_cases, run_cases
+from course_lib.judging.running import draw_cases, remembering, run_cases
 from course_lib.notebooks.generation import topics_in
-from tests.checks.judging import diagnose, diagnose_pairs, each_runs_once
+from tests.checks.judging import diagnose, diagnose_pairs
 from tests.checks.solutions import ROOT
 
 SEEDS = (*range(9), NOTEBOOK_SEED)
@@ -78,7 +78,7 @@ def test_a_stub_is_pending(exercise):
 
 @every_exercise
 def test_every_misconception_is_caught_with_its_own_hint(exercise):
-    with each_runs_once(exercise):
+    with remembering():
         found = diagnose(exercise, SEEDS)
     print(f"{exercise.name}: {found.caught}/{found.tried} juicios, {len(SEEDS)} semillas")
     assert found.passed == [], "un error frecuente pasa"
@@ -89,7 +89,7 @@ def test_every_misconception_is_caught_with_its_own_hint(exercise):
 
 @every_exercise
 def test_two_misconceptions_at_once_are_never_taken_for_another(exercise):
-    with each_runs_once(exercise):
+    with remembering():
         found = diagnose_pairs(exercise, SEEDS[:1], most=60)
     assert found.false == [], "recibe la pista de un error que no comete"
     assert len(found.unnamed) <= 0.05 * found.tried, "no se nombra ninguno"

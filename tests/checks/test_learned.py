@@ -18,9 +18,8 @@ import torch
 from course_lib.judging.check import first_verdict, topic_exercises
 from course_lib.judging.exercise import Exercise
 from course_lib.judging.plain_data import Comparison, plain
-from course_lib.judging.running import Outcome, draw_cases, run_cases
+from course_lib.judging.running import Outcome, draw_cases, remembering, run_cases
 from course_lib.notebooks.generation import topics_in
-from tests.checks.judging import each_runs_once
 from tests.checks.solutions import ROOT
 
 ALL = [exercise for topic in topics_in(ROOT) for exercise in topic_exercises(topic)]
@@ -124,7 +123,7 @@ def test_what_is_learned_with_one_seed_fails_with_another(exercise):
     cases = draw_cases(exercise, 0)
     most = MOST_YES_OR_NO if is_yes_or_no(run_cases(exercise, exercise.reference, cases)) else MOST
     for way, student in memory.students().items():
-        with each_runs_once(exercise):
+        with remembering():
             verdicts = [first_verdict(exercise, student, seed=seed) for seed in OTHERS]
         if exercise.name in CONSTANT:
             assert {v.status for v in verdicts} == {"correct"}, "ya no es constante: quítalo"

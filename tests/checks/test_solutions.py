@@ -6,10 +6,11 @@
 import pytest
 
 from course_lib.judging.check import find_exercise
+from course_lib.judging.running import remembering
 from course_lib.notebooks.generation import topics_in
 from course_lib.notebooks.mutants import changes_of, describe
 from course_lib.notebooks.topic_source import TopicSource
-from tests.checks.judging import each_runs_once, failures, mutations, pair_mutants
+from tests.checks.judging import failures, mutations, pair_mutants
 from tests.checks.solutions import ROOT, read_solutions
 
 pytestmark = pytest.mark.usefixtures("as_user")
@@ -34,7 +35,7 @@ def test_the_solution_passes(solution):
 def test_the_mutants_of_the_solution_are_killed(solution):
     assert solution.marked, "el ejercicio no tiene una solución marcada"
     exercise = find_exercise(solution.name)
-    with each_runs_once(exercise):
+    with remembering():
         made = mutations(exercise, solution)
         pairs = pair_mutants(made, most=12), pair_mutants(made, most=12, known=True)
     tried, alive = sum(m.tried for m in made), [each for m in made for each in m.alive]

@@ -50,12 +50,17 @@ def main() -> None:
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--die-at", type=int)
-    parser.add_argument("--spare", type=int, default=0)
+    parser.add_argument("--spare", type=int, nargs="+", default=[0])
     options = parser.parse_args()
     torch.set_default_dtype(torch.float64)
     rank = int(os.environ.get("RANK", 0))
+    results = [trained(rank, bool(spare), options) for spare in options.spare]
+    torch.save(results, options.out / f"{rank}.pt")
+
+
+def trained(rank: int, spare: bool, options: argparse.Namespace) -> dict:
     torch.manual_seed(rank)  # a propósito: cada proceso crea otro modelo
-    model, watched = Tagger(options.dropout, bool(options.spare)), []
+    model, watched = Tagger(options.dropout, spare), []
 
     def on_step(step, model):
         watched.append(step)
@@ -69,11 +74,11 @@ def main() -> None:
         steps=6,
         schedule=inverse_sqrt(8, 4),
         accumulate=options.accumulate,
-        checkpoint=options.out / "checkpoint",
+        checkpoint=options.out / f"checkpoint-{spare:d}",
         checkpoint_every=2,
         on_step=on_step,
     )
-    result = {
+    return {
         "model": model.state_dict(),
         "watched": len(watched),
         "draw": torch.rand(1).item(),
@@ -82,7 +87,6 @@ def main() -> None:
         "grad_norm": history.grad_norm,
         "learning_rate": history.learning_rate,
     }
-    torch.save(result, options.out / f"{rank}.pt")
 
 
 if __name__ == "__main__":
