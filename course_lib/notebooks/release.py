@@ -26,7 +26,7 @@ from course_lib import __version__
 from course_lib._extras import extra
 from course_lib.course_settings import AS_IT_COMES, SITE_MARK, CourseSettings
 from course_lib.judging.owner import owned_by
-from course_lib.notebooks.fingerprint import is_check, parse_cell
+from course_lib.notebooks.fingerprint import code_cells, is_check, parse_cell
 from course_lib.notebooks.source import build
 from course_lib.notebooks.variation import personal
 
@@ -145,13 +145,9 @@ def _pack_sheets(root: Path, copy: Path, topics: Iterable[str]) -> None:
     for topic in topics:
         path = root / "exercises" / f"{topic}.ipynb"
         if path.is_file():
-            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-            kept = [
-                {k: c[k] for k in ("cell_type", "source")}
-                for c in cells
-                if c["cell_type"] == "code"
-            ]
-            sheet = json.dumps({"cells": kept}, ensure_ascii=False)
+            found = code_cells(nbformat.read(path, as_version=4))
+            cells = [{"cell_type": "code", "source": cell.source} for cell in found]
+            sheet = json.dumps({"cells": cells}, ensure_ascii=False)
             (folder / f"{topic}.json").write_text(sheet, encoding="utf-8")
 
 

@@ -204,24 +204,6 @@ class Progress:
             self.deaths.append(self.current)
 
 
-def grade_submission(
-    content: Path | bytes, seed: int, *, topic: str | None = None
-) -> SubmissionResult:
-    """Califica una sola entrega; para muchas, un `Grader` aprovecha el trabajo de arrancar.
-
-    Argumentos:
-        content: la ruta del cuaderno, o sus bytes.
-        seed: semilla de las entradas; no debe poder adivinarse.
-        topic: el tema, salvo que el cuaderno diga que es de otro (`asked_topic`); si falta, se
-            reconoce por lo que define.
-
-    Errores:
-        SandboxError: aquí no se puede construir una caja; dice qué instalar.
-    """
-    with Grader() as grader:
-        return grader.grade(content, seed, topic=topic)
-
-
 class Grader:
     """Califica entregas, una tras otra, cada una en una caja nueva.
 

@@ -15,7 +15,7 @@ import pytest
 
 from course_lib.grading.sandbox import grader as grader_module
 from course_lib.grading.sandbox.box import SandboxError
-from course_lib.grading.sandbox.grader import Grader, Progress, grade_submission
+from course_lib.grading.sandbox.grader import Grader, Progress
 from course_lib.grading.sandbox.library_view import answers_of, library_modules, without
 from course_lib.grading.submission import (
     asked_topic,
@@ -529,10 +529,8 @@ def test_asking_for_plots_does_not_stop_the_cell(magic, grader, tmp_path):
     assert (result.points, result.broken_cells, result.notes) == (3, (), ())
 
 
-def test_one_call_is_enough(sandbox_here, tmp_path):
-    result = grade_submission(
-        submit(tmp_path, SOFT, WRONG.replace("soft", "hard"), TIES, CHECKS), 3
-    )
+def test_what_it_gives_is_plain_data(grader, tmp_path):
+    result = grader.grade(submit(tmp_path, SOFT, WRONG.replace("soft", "hard"), TIES, CHECKS), 3)
     assert result.points == 2 and result.as_data()["points"] == 2
     json.dumps(result.as_data())
 
