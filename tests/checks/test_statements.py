@@ -1,6 +1,7 @@
 """Enunciado, función por completar, solución y comprobación dicen lo mismo."""
 
 import ast
+import builtins
 import inspect
 import json
 import re
@@ -11,8 +12,10 @@ import pytest
 from course_lib.judging.check import find_exercise, topic_exercises
 from course_lib.judging.plain_data import copy_inputs
 from course_lib.judging.running import draw_cases
+from course_lib.notebooks.exercise_source import ExerciseSource, bound_names
 from course_lib.notebooks.fingerprint import parse_cell
 from course_lib.notebooks.generation import topics_in
+from course_lib.notebooks.topic_source import TopicSource, used_names
 from tests.checks.solutions import ROOT, read_solutions
 
 NUMBERS = ("", "un", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez")
@@ -86,3 +89,36 @@ def test_the_function_takes_what_the_check_gives(solution):
 
     exercise.call(spy, *copy_inputs(draw_cases(exercise, 0)[0]))
     assert set(given) == {len(arguments)}, "la comprobación da otro número de argumentos"
+
+
+def unknown_names(topic: str) -> list[tuple[str, str, set[str]]]:
+    """Los errores y otras maneras que usan nombres que ni su cuaderno ni sus casos definen."""
+    notebook = json.loads((ROOT / "exercises" / f"{topic}.ipynb").read_text("utf-8"))
+    cells = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+    known, found = set(dir(builtins)), []
+    made = {f"{topic}.{each.name}": each for each in TopicSource.read(topic, ROOT).exercises}
+    for cell in cells:
+        if checked := re.match(r'check\("([\w.]+)"', cell):
+            exercise = made[checked[1]]
+            own = known | _defined(exercise.cases[0])
+            for where, code in _written_as_a_student(checked[1], exercise):
+                if lacking := used_names(code) - _defined(code) - own:
+                    found.append((checked[1], where, lacking))
+        known |= _defined(cell)
+    return found
+
+
+def _defined(cell: str) -> set[str]:
+    return set(bound_names(parse_cell(cell)))
+
+
+def _written_as_a_student(name: str, made: ExerciseSource) -> list[tuple[str, str]]:
+    """El código de cada error frecuente y de cada otra manera de un ejercicio."""
+    wrong = find_exercise(name).misconceptions
+    codes = [(m.name, m.code) for m in wrong if callable(m.implementation)]
+    return codes + [(f"línea {line}", made.whole(code)) for code, line in made.alternatives]
+
+
+@every_topic
+def test_mistakes_and_other_ways_use_only_what_the_student_has(topic):
+    assert unknown_names(topic) == []
