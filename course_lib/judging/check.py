@@ -7,6 +7,7 @@ calificador: se sortean entradas, se ejecuta al estudiante (`running`) y se juzg
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +36,9 @@ NOTEBOOK_SEED = 2017
 
 MOST_SECONDS = 10.0
 """Los segundos que se espera a una respuesta en un cuaderno."""
+
+_AGAIN = "corrígela, ejecútala y comprueba de nuevo"
+_CALL = re.compile(r"""^check\(\s*["'](?P<exercise>[\w.]+)["'],\s*(?P<answer>\w+)""", re.MULTILINE)
 
 
 def check(
@@ -67,10 +71,28 @@ def check(
     seed = _notebook_seed() if seed is None else seed
     exercise = find_exercise(name)
     if unfinished := session.unfinished_cell(exercise.asked_name, student):
-        return notebook_verdict(exercise, _stopped(exercise, unfinished), student)
+        told = f"{unfinished}. Lo que hay en memoria es lo de antes: {_AGAIN}"
+        return notebook_verdict(exercise, _stopped(exercise, told), student)
     verdict = _judged(exercise, student, seed, seconds)
     told = notebook_verdict(exercise, verdict, student, seed=seed, seconds=seconds)
     return replace(told, note=_other_name(exercise, student))
+
+
+def tell_missing_answers(shell: Any) -> None:
+    """Hace que, en ese IPython, comprobar lo que no existe dé un veredicto y no una traza."""
+    from IPython.display import display
+
+    def tell(shell: Any, kind: type, error: NameError, trace: Any, tb_offset: Any = None) -> None:
+        call = _CALL.search(shell.user_ns["In"][-1])
+        if call is None or call["answer"] != error.name:
+            shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+            return
+        exercise = find_exercise(call["exercise"])
+        why = session.unfinished_cell(error.name, session.NOTHING)
+        verdict = _stopped(exercise, f"{why}. {_AGAIN.capitalize()}")
+        display(notebook_verdict(exercise, verdict, None))
+
+    shell.set_custom_exc((NameError,), tell)
 
 
 def judge_now(name: str, student: Any, owner: str = "") -> Verdict:
@@ -186,3 +208,7 @@ def is_blank(student: Any) -> bool:
     if student is None or student is ...:
         return True
     return type(student) in (list, tuple) and any(item is ... for item in student)
+
+
+if here := session.shell():
+    tell_missing_answers(here)

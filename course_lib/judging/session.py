@@ -131,11 +131,15 @@ def _interrupt_main() -> None:
 # La celda que no llegó a ejecutarse
 
 
+NOTHING = object()
+"""Lo que hay en memoria con un nombre que nunca se definió."""
+
+
 def unfinished_cell(name: str, answer: Any) -> str:
     """Dice por qué lo que hay en memoria no es de la última celda que define una respuesta.
 
     Vacío si lo es. Una celda que no es Python válido, o que se detiene antes de llegar a la
-    definición, deja en memoria lo de antes; y juzgarlo desorienta.
+    definición, deja en memoria lo de antes, o nada; y juzgarlo desorienta.
     """
     here = shell()
     if not here or not name:
@@ -150,18 +154,16 @@ def unfinished_cell(name: str, answer: Any) -> str:
             continue
         defined = [node for node in tree.body if getattr(node, "name", None) == name]
         if defined:
-            return "" if _comes_from(answer, name, cell) else _stopped_before(name)
+            there = answer is not NOTHING and _comes_from(answer, name, cell)
+            return "" if there else _stopped_before(name)
         if name in _assigned(tree):
-            return ""
-    return ""
+            return _stopped_before(name) if answer is NOTHING else ""
+    return _never_defined(name) if answer is NOTHING else ""
 
 
 def _assigned(tree: ast.Module) -> set[str]:
     stored = (n for n in ast.walk(tree) if isinstance(n, ast.Name))
     return {node.id for node in stored if isinstance(node.ctx, ast.Store)}
-
-
-_AGAIN = "Lo que hay en memoria es lo de antes: corrígela, ejecútala y comprueba de nuevo"
 
 
 def _not_python(name: str, error: Exception) -> str:
@@ -170,14 +172,21 @@ def _not_python(name: str, error: Exception) -> str:
     where = f", en la línea {line} (`{text}`)" if text and "`" not in text else ""
     return (
         f"la última celda en que escribiste `{name}` no es Python válido y no se ejecutó: "
-        f"{reason}{where}. {_AGAIN}"
+        f"{reason}{where}"
     )
 
 
 def _stopped_before(name: str) -> str:
     return (
         f"la última celda en que escribiste `{name}` se detuvo antes de definirla, o no se ha "
-        f"ejecutado. {_AGAIN}"
+        f"ejecutado"
+    )
+
+
+def _never_defined(name: str) -> str:
+    return (
+        f"no hay nada que se llame `{name}`: la celda en que se pide no se ha ejecutado, o ahora "
+        f"le da otro nombre"
     )
 
 

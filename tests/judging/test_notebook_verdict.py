@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from course_lib import check, resumen
 from course_lib.judging import display, session
-from course_lib.judging.check import judge_now, topic_exercises
+from course_lib.judging.check import judge_now, tell_missing_answers, topic_exercises
 from course_lib.judging.compiled import PREPARED
 
 SOFT = "attention.soft_argmax"
@@ -172,6 +172,32 @@ def test_nor_is_it_after_a_cell_that_stopped_before_defining_it(notebook):
     run(RIGHT)
     run("1 / 0\n\n" + RIGHT.replace("-1", "0"))
     assert "se detuvo antes de definirla" in run(CHECK).result.message
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("def soft_argmax(scores, beta):\n    return ((", "no es Python válido"),
+        ("1 / 0\n\n" + RIGHT, "se detuvo antes de definirla"),
+        (RIGHT.replace("soft_argmax", "mine"), "No hay nada que se llame soft_argmax"),
+    ],
+)
+def test_an_answer_that_does_not_exist_gets_a_verdict(notebook, capsys, cell, told):
+    shell, run = notebook
+    tell_missing_answers(shell)
+    run(cell)
+    capsys.readouterr()
+    run(CHECK)
+    shown = capsys.readouterr().out
+    assert told in " ".join(shown.split()) and "Traceback" not in shown
+    assert shell.user_ns["verdict"].status == "error"
+
+
+def test_another_missing_name_keeps_its_trace(notebook, capsys):
+    shell, run = notebook
+    tell_missing_answers(shell)
+    run("missing + 1")
+    assert "Traceback" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("later", ["soft_argmax(torch.ones(2), 1.0) + missing", "x = 3", "%time 1"])
