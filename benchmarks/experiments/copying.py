@@ -28,7 +28,7 @@ from course_lib.training.schedules import warmup_cosine
 LONGEST, LENGTHS = 8, (8, 16, 32)
 PLACES, OFFSETS = LENGTHS[-1] + 1, LENGTHS[-1] - LONGEST + 1  # también el fin tiene posición
 TRAIN, APART, BATCH, DEPTH = 2000, 100, 64, 3  # TRAIN y APART, de cada longitud
-RATES, TAU = (2e-3, 5e-3, 1e-2), 0.01
+RATES, TAU = (1e-3, 2e-3, 5e-3, 1e-2, 2e-2), 0.01
 WIDTH = 64
 SIZES = {"target_vocab": STRING_VOCAB, "d_model": WIDTH, "num_heads": 2, "d_ff": 128}
 SIZES |= {"max_length": PLACES, "placement": "pre", "dropout": 0.0}
