@@ -4,7 +4,7 @@ La primera de las tareas de Dehghani et al. (2018, §3.4), a nuestra medida: ent
 
 El Universal Transformer da tres pasos; con ACT, tres como mucho, y paga 0.01 por cada uno desde el comienzo. Un Transformer tiene los mismos parámetros (un bloque en cada mitad) y otro, la misma profundidad (tres). Los cuatro normalizan delante de cada subcapa; los del artículo, detrás. Y sus incrustaciones nacen menores que las posiciones, como en la suma: el orden se aprende antes. El rival barato es una GRU del mismo ancho, con la atención «general» de Luong. «Repetir lo que entra» no se entrena: es la regla.
 
-Se escribe sin ayuda: cada cifra, con las que el propio modelo ya escribió. «Cifras» son las que están en su sitio; «cadenas», las que están bien enteras y acaban donde toca; «pasos», los bloques que atraviesa de media cada posición, en las dos mitades. Cada red elige entre tres tasas máximas, con la primera semilla, por las cifras que acierta en cadenas de validación de 16; las de 32 no eligen nada.
+Se escribe sin ayuda: cada cifra, con las que el propio modelo ya escribió. «Cifras» son las que están en su sitio; «cadenas», las que están bien enteras y acaban donde toca; «pasos», los bloques que atraviesa de media cada posición, en las dos mitades. Cada red elige entre cinco tasas máximas, con la primera semilla, por las cifras que acierta en cadenas de validación de 16; las de 32 no eligen nada.
 """  # noqa: E501
 
 from collections import defaultdict
