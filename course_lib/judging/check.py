@@ -80,7 +80,6 @@ def check(
 
 def tell_missing_answers(shell: Any) -> None:
     """Hace que, en ese IPython, comprobar lo que no existe dé un veredicto y no una traza."""
-    from IPython.display import display
 
     def tell(shell: Any, kind: type, error: NameError, trace: Any, tb_offset: Any = None) -> None:
         call = _CALL.search(shell.user_ns["In"][-1])
@@ -90,7 +89,7 @@ def tell_missing_answers(shell: Any) -> None:
         exercise = find_exercise(call["exercise"])
         why = session.unfinished_cell(error.name, session.NOTHING)
         verdict = _stopped(exercise, f"{why}. {_AGAIN.capitalize()}")
-        display(notebook_verdict(exercise, verdict, None))
+        session.show(notebook_verdict(exercise, verdict, None))
 
     shell.set_custom_exc((NameError,), tell)
 

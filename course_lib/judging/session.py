@@ -32,6 +32,11 @@ def shell() -> Any:
     return sys.modules["IPython"].get_ipython()
 
 
+def show(value: Any) -> None:
+    """Muestra un valor en el cuaderno; solo se llama si lo hay."""
+    sys.modules["IPython.display"].display(value)
+
+
 # Lo que tarda
 
 
