@@ -32,23 +32,26 @@ WIDTH = 64
 SIZES = {"d_model": WIDTH, "num_heads": 2, "d_ff": 128, "max_length": PLACES, "placement": "pre"}
 
 
-def splits(seed):
+def splits_by_length(draw, lengths, seed):
     """De cada longitud, unas cuantas; lo que se aparta no se ha entrenado."""
     random = torch.Generator().manual_seed(seed)
 
     def examples(length, count):
-        pairs = zip(*addition(count, length, nines=0.3, generator=random), strict=True)
+        pairs = zip(*draw(count, length, generator=random), strict=True)
         return [tuple(tuple(side.tolist()) for side in pair) for pair in pairs]
 
     parts = Splits([], [], [])
     for length in range(1, LONGEST + 1):
         parts.train.extend(examples(length, TRAIN))
     seen = {*parts.train}
-    for length in LENGTHS:
+    for length in lengths:
         new = [e for e in dict.fromkeys(examples(length, 2 * APART + 20)) if e not in seen]
         parts.validation.extend(new[:APART])
         parts.test.extend(new[APART : 2 * APART])
     return parts
+
+
+splits = partial(splits_by_length, partial(addition, nines=0.3), LENGTHS)
 
 
 def by_length(examples):

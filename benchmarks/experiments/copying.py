@@ -14,7 +14,8 @@ from random import Random
 import torch
 from torch.nn.functional import pad
 
-from benchmarks.experiments import Experiment, Rival, Splits
+from benchmarks.experiments import Experiment, Rival
+from benchmarks.experiments.addition import LONGEST, splits_by_length
 from course_lib.data.algorithmic import START_ID, STRING_VOCAB, copy
 from course_lib.decoding.greedy import greedy
 from course_lib.devices import seed_everything
@@ -25,32 +26,13 @@ from course_lib.training.loop import train
 from course_lib.training.losses import cross_entropy, shift_right
 from course_lib.training.schedules import warmup_cosine
 
-LONGEST, LENGTHS = 8, (8, 16, 32)
+LENGTHS = (8, 16, 32)
 PLACES, OFFSETS = LENGTHS[-1] + 1, LENGTHS[-1] - LONGEST + 1  # también el fin tiene posición
-TRAIN, APART, BATCH, DEPTH = 2000, 100, 64, 3  # TRAIN y APART, de cada longitud
+BATCH, DEPTH = 64, 3
 RATES, TAU = (1e-3, 2e-3, 5e-3, 1e-2, 2e-2), 0.01
 WIDTH = 64
 SIZES = {"target_vocab": STRING_VOCAB, "d_model": WIDTH, "num_heads": 2, "d_ff": 128}
 SIZES |= {"max_length": PLACES, "placement": "pre", "dropout": 0.0}
-
-
-def splits(draw, seed):
-    """De cada longitud, unas cuantas; lo que se aparta no se ha entrenado."""
-    random = torch.Generator().manual_seed(seed)
-
-    def examples(length, count):
-        pairs = zip(*draw(count, length, generator=random), strict=True)
-        return [tuple(tuple(side.tolist()) for side in pair) for pair in pairs]
-
-    parts = Splits([], [], [])
-    for length in range(1, LONGEST + 1):
-        parts.train.extend(examples(length, TRAIN))
-    seen = {*parts.train}
-    for length in LENGTHS:
-        new = [e for e in dict.fromkeys(examples(length, 2 * APART + 20)) if e not in seen]
-        parts.validation.extend(new[:APART])
-        parts.test.extend(new[APART : 2 * APART])
-    return parts
 
 
 def by_length(examples):
@@ -171,7 +153,7 @@ def experiment(draw, steps):
     """El de una tarea: quién sortea sus cadenas, y cuántos pasos de entrenamiento se dan."""
     fits = {name: Rival(partial(trained, build, steps), RATES) for name, build in BUILDS.items()}
     return Experiment(
-        splits=partial(splits, draw),
+        splits=partial(splits_by_length, draw, LENGTHS),
         rivals=fits | {"repetir lo que entra": Rival(repeating)},
         measure=measure,
         measures={f"{what} a {n}": "%" for what in ("cifras", "cadenas") for n in LENGTHS}
