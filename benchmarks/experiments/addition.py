@@ -129,14 +129,19 @@ def loss(model, batch):
 
 
 def trained(build, train_set, validation, rate, seed):
+    return fitted(build, loss, batches(by_length(train_set), seed), STEPS, rate, seed)
+
+
+def fitted(build, loss, batches, steps, rate, seed):
+    """Construye y entrena, con la tasa que sube un décimo de los pasos y baja después."""
     seed_everything(seed)
     model = build()
     history = train(
         model,
         loss,
-        batches(by_length(train_set), seed),
-        steps=STEPS,
-        schedule=warmup_cosine(rate, STEPS // 10, STEPS),
+        batches,
+        steps=steps,
+        schedule=warmup_cosine(rate, steps // 10, steps),
         optimizer=partial(torch.optim.Adam, betas=(0.9, 0.98)),
         precision="float32",
         seed=seed,

@@ -15,16 +15,13 @@ import torch
 from torch.nn.functional import pad
 
 from benchmarks.experiments import Experiment, Rival
-from benchmarks.experiments.addition import LONGEST, splits_by_length
+from benchmarks.experiments.addition import LONGEST, fitted, splits_by_length
 from course_lib.data.algorithmic import START_ID, STRING_VOCAB, copy
 from course_lib.decoding.greedy import greedy
-from course_lib.devices import seed_everything
 from course_lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from course_lib.models.transformer import Transformer, TransformerConfig
 from course_lib.models.universal_transformer import UniversalTransformer, UniversalTransformerConfig
-from course_lib.training.loop import train
 from course_lib.training.losses import cross_entropy, shift_right
-from course_lib.training.schedules import warmup_cosine
 
 LENGTHS = (8, 16, 32)
 PLACES, OFFSETS = LENGTHS[-1] + 1, LENGTHS[-1] - LONGEST + 1  # también el fin tiene posición
@@ -114,19 +111,8 @@ def loss(model, batch):
 
 
 def trained(build, steps, train_set, validation, rate, seed):
-    seed_everything(seed)
-    model = build()
-    history = train(
-        model,
-        loss,
-        batches(list(by_length(train_set).values()), seed),
-        steps=steps,
-        schedule=warmup_cosine(rate, steps // 10, steps),
-        optimizer=partial(torch.optim.Adam, betas=(0.9, 0.98)),
-        precision="float32",
-        seed=seed,
-    )
-    return model, history
+    pairs = list(by_length(train_set).values())
+    return fitted(build, loss, batches(pairs, seed), steps, rate, seed)
 
 
 def batches(pairs, seed):

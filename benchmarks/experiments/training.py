@@ -70,13 +70,13 @@ def measure(model, examples):
     }
 
 
-def trained(sizes, warmup, train_set, validation, rate, seed):
+def trained(sizes, warmup, train_set, validation, rate, seed, label_smoothing=0.0):
     seed_everything(seed)
     common = {"d_model": 32, "num_heads": 2, "d_ff": 64, "dropout": 0.0, "max_length": 32}
     model = Transformer(TransformerConfig(len(vocabulary()), **common | sizes))
     history = train(
         model,
-        TranslationLoss(pad_id=PAD),
+        TranslationLoss(label_smoothing=label_smoothing, pad_id=PAD),
         TokenBatches(train_set, batch_size=BATCH, seed=seed),
         steps=STEPS,
         schedule=warmup_cosine(rate, warmup, STEPS),

@@ -7,16 +7,8 @@ Cada uno elige su tasa con los títulos de validación y la primera semilla, y s
 
 from functools import partial
 
-import torch
-
 from benchmarks.experiments import Experiment, Rival
-from benchmarks.experiments.training import BATCH, PAD, STEPS, measure, splits, vocabulary
-from course_lib.devices import seed_everything
-from course_lib.models.transformer import Transformer, TransformerConfig
-from course_lib.training.batches import TokenBatches
-from course_lib.training.loop import train
-from course_lib.training.losses import TranslationLoss
-from course_lib.training.schedules import warmup_cosine
+from benchmarks.experiments.training import measure, splits, trained
 
 BASE = "base"
 WARMUP, RATES = 50, (1.5e-3, 5e-3, 1.5e-2, 4.5e-2)
@@ -48,26 +40,11 @@ CHANGES = {
 }
 
 
-def trained(changes, train_set, validation, rate, seed):
-    seed_everything(seed)
-    sizes = SIZES | changes
-    smoothing = sizes.pop("label_smoothing", 0.1)
-    model = Transformer(TransformerConfig(len(vocabulary()), **sizes))
-    history = train(
-        model,
-        TranslationLoss(label_smoothing=smoothing, pad_id=PAD),
-        TokenBatches(train_set, batch_size=BATCH, seed=seed),
-        steps=STEPS,
-        schedule=warmup_cosine(rate, WARMUP, STEPS),
-        optimizer=partial(torch.optim.Adam, betas=(0.9, 0.98), eps=1e-9),
-        precision="float32",
-        seed=seed,
-    )
-    return model, history
-
-
 def rival(name):
-    return Rival(partial(trained, CHANGES[name]), RATES, None if name == BASE else BASE)
+    changes = {"label_smoothing": 0.1} | CHANGES[name]
+    smoothing = changes.pop("label_smoothing")
+    fit = partial(trained, SIZES | changes, WARMUP, label_smoothing=smoothing)
+    return Rival(fit, RATES, None if name == BASE else BASE)
 
 
 EXPERIMENT = Experiment(
