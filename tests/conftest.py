@@ -14,6 +14,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 # isort: split
 import hypothesis
 import jaxtyping
+import jupyter_client.launcher
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -23,6 +24,9 @@ import tests.checked_types  # noqa: F401  Antes que la biblioteca: cambia cómo 
 # isort: split
 import course_lib
 from course_lib.judging import compiled
+from tests import warm
+
+jupyter_client.launcher.Popen = warm.Popen
 
 # El tiempo nunca decide una prueba; en integración continua los ejemplos son siempre los mismos.
 hypothesis.settings.register_profile("course", deadline=None)
@@ -123,7 +127,13 @@ def chromium():
 
 
 @pytest.fixture
-def example_project(tmp_path, monkeypatch):
+def warm_processes(monkeypatch):
+    """Los procesos de Python que abra la prueba nacen con torch ya importado."""
+    monkeypatch.setattr(subprocess, "Popen", warm.Popen)
+
+
+@pytest.fixture
+def example_project(tmp_path, monkeypatch, warm_processes):
     """Un proyecto mínimo, con un tema de ejemplo (`tests/grading/example`), en otra carpeta."""
     return ExampleProject.create(tmp_path / "project", monkeypatch)
 
@@ -209,7 +219,8 @@ class ExampleProject:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "COLUMNS": "120", "PYTHONDONTWRITEBYTECODE": "1"}
+        fixed = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+        return {**os.environ, "COLUMNS": "120", **fixed}
 
     def contents(self) -> dict[str, bytes | None]:
         files = self.notebooks.items()

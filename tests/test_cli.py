@@ -211,7 +211,7 @@ def test_check_survives_endless_cells_and_says_what_was_not_checked(example_proj
         "while True: pass",
         'check("example.double", doble)',
     )
-    result = example_project.course("check", str(path), "--timeout", "5")
+    result = example_project.course("check", str(path), "--timeout", "3")
     assert result.returncode == 1
     assert "la celda que empieza con «while True: pass»: tardó demasiado" in result.stdout
     assert "El cuaderno no define «doble»" in result.stdout
@@ -466,6 +466,12 @@ def test_grade_without_distributed_says_how_to_get_it(fake_grader, monkeypatch, 
 # doctor
 
 
+@pytest.fixture
+def without_box(monkeypatch):
+    """Sin construir la caja de calificar, que tarda segundos."""
+    monkeypatch.setattr(doctor, "_box", list)
+
+
 def test_doctor_shows_versions_device_and_memory():
     result = run("doctor")
     assert result.exit_code == 0
@@ -515,6 +521,7 @@ def test_doctor_says_how_to_get_what_is_missing(monkeypatch):
     assert "sudo apt-get install chromium" in told and "sudo apt-get install bubblewrap" in told
 
 
+@pytest.mark.usefixtures("without_box")
 def test_doctor_says_which_course_it_is_and_what_is_wrong_with_its_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "course.toml").write_text('name = "Redes"\ntopics = ["palm"]', encoding="utf-8")
@@ -543,6 +550,7 @@ def test_doctor_looks_at_a_class(tmp_path, monkeypatch):
     assert run("doctor", tmp_path / "nada").exit_code == 1
 
 
+@pytest.mark.usefixtures("without_box")
 def test_doctor_fails_without_a_required_package(monkeypatch):
     version = doctor._version
     monkeypatch.setattr(doctor, "_version", lambda name: "" if name == "torch" else version(name))
@@ -552,6 +560,7 @@ def test_doctor_fails_without_a_required_package(monkeypatch):
     assert "python -m pip install torch" in result.output
 
 
+@pytest.mark.usefixtures("without_box")
 def test_doctor_says_which_part_is_not_installed(monkeypatch):
     version = doctor._version
     monkeypatch.setattr(doctor, "_version", lambda name: "" if name == "jinja2" else version(name))
@@ -615,6 +624,7 @@ IN_WINDOWS = {
 }
 
 
+@pytest.mark.usefixtures("warm_processes")
 def test_in_windows_what_grades_says_what_to_do_and_the_rest_works():
     """Sin lo que Python solo trae en Linux y macOS, se dice dónde calificar, sin una traza."""
     done = subprocess.run(

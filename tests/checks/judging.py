@@ -18,7 +18,8 @@ from course_lib.judging.verdict import Verdict
 from course_lib.notebooks.mutants import Change, changes_of, describe, mutant, pairs_of, some
 from tests.checks.solutions import Solution
 
-SECONDS = 10
+SECONDS = 2.0
+"""Los segundos de procesador de un juicio; los que terminan tardan décimas."""
 MUTANT_SEEDS = range(5)
 WITNESS_SEEDS = range(1, 11)
 MOST_PAIRS = 150
@@ -127,39 +128,48 @@ class TooLongError(BaseException):
 
 
 @contextlib.contextmanager
-def deadline(seconds: int) -> Iterator[None]:
-    """Corta un mutante que no termina, donde el sistema tiene alarmas."""
-    if not hasattr(signal, "SIGALRM"):
+def deadline(seconds: float) -> Iterator[None]:
+    """Corta un mutante que no termina, donde el sistema tiene alarmas.
+
+    Cuenta el procesador, que no depende de lo ocupada que esté la máquina.
+    """
+    if not hasattr(signal, "SIGPROF"):
         yield
         return
 
     def stop(signum, frame):
         raise TooLongError
 
-    previous = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    previous = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     except TooLongError:
         raise TimeoutError("el mutante no termina") from None
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, previous)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
 
 
 def first_fault(exercise: Exercise, student, seeds: Iterable[int]) -> Verdict:
     """El primer veredicto que no es correcto; si no hay, el último."""
     for seed in seeds:
-        verdict = check_exercise(exercise, student, seed=seed)
+        verdict = _judge(exercise, student, seed)
         if verdict.status != "correct":
             break
     return verdict
 
 
+def _judge(exercise: Exercise, student, seed: int) -> Verdict:
+    """Un juicio, si termina."""
+    with deadline(SECONDS):
+        return check_exercise(exercise, student, seed=seed)
+
+
 def keeps_its_hint(exercise: Exercise, student, verdict: Verdict) -> bool:
     """Si con otras semillas recibe la misma pista: hace lo que ella dice, y no por casualidad."""
     return not verdict.misconceptions or all(
-        check_exercise(exercise, student, seed=seed).misconceptions == verdict.misconceptions
+        _judge(exercise, student, seed).misconceptions == verdict.misconceptions
         for seed in WITNESS_SEEDS
     )
 
@@ -192,14 +202,15 @@ class Mutation:
         self.before = self.solution.namespace_before(self.index)
 
     def student(self, *changes: Change):
-        return self.solution.student(self.index, mutant(self.code, *changes), self.before)
+        with deadline(SECONDS):
+            return self.solution.student(self.index, mutant(self.code, *changes), self.before)
 
     def try_each(self) -> None:
         """Prueba cada mutante; se mata si deja de pasar con alguna semilla."""
         for change in changes_of(self.code):
             self.tried += 1
             try:
-                with deadline(SECONDS), contextlib.redirect_stdout(io.StringIO()):
+                with contextlib.redirect_stdout(io.StringIO()):
                     student = self.student(change)
                     verdict = first_fault(self.exercise, student, MUTANT_SEEDS)
                     is_steady = keeps_its_hint(self.exercise, student, verdict)
@@ -241,7 +252,7 @@ def pair_mutants(tried: list[Mutation], most: int = MOST_PAIRS, *, known: bool =
             pairs = [pair for pair, a, b in each if a and b and not a & b]
         for pair in some(pairs, most):
             try:
-                with deadline(SECONDS), contextlib.redirect_stdout(io.StringIO()):
+                with contextlib.redirect_stdout(io.StringIO()):
                     student = mutation.student(*pair)
                     verdict = first_fault(mutation.exercise, student, MUTANT_SEEDS)
                     names = set().union(*(own[id(change)] for change in pair))

@@ -108,7 +108,7 @@ def answers_to(name: str) -> list[str]:
 
 
 def _is_right(exercise, student: Callable) -> bool:
-    with contextlib.suppress(TimeoutError), deadline(5), contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.suppress(TimeoutError), deadline(1), contextlib.redirect_stdout(io.StringIO()):
         return first_verdict(exercise, student, seed=1).status == "correct"
     return False
 

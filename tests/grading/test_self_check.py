@@ -1,5 +1,6 @@
 """Lo que `course check` cuenta de un cuaderno: sus veredictos, y las celdas por cómo empiezan."""
 
+import functools
 import json
 
 import nbformat
@@ -50,6 +51,12 @@ def report(path):
     return check_notebook(path)
 
 
+@pytest.fixture(scope="module")
+def grader():
+    with Grader(sandboxed=False) as grader:
+        yield grader
+
+
 def row(report, name):
     return next(row for row in report.rows if row.exercise == f"attention.{name}")
 
@@ -82,9 +89,8 @@ def test_what_was_not_checked_says_why(report, name, message):
     assert found.message.startswith(message), found.message
 
 
-def test_the_grader_gives_the_same_reasons(report, path):
-    with Grader(sandboxed=False) as grader:
-        graded = {e.exercise: e for e in grader.grade(path, 2017).exercises}
+def test_the_grader_gives_the_same_reasons(report, path, grader):
+    graded = {e.exercise: e for e in grader.grade(path, 2017).exercises}
     for name in ("soft_argmax", "columns", "masked_attention", "top_k_weights"):
         assert graded[f"attention.{name}"].message == row(report, name).message
 
@@ -153,16 +159,26 @@ EDITED = {
 }
 
 
-@pytest.mark.parametrize("cells, right", EDITED.values(), ids=EDITED)
-def test_an_edited_notebook_is_judged_as_when_grading(cells, right, tmp_path):
-    path = tmp_path / "attention.ipynb"
-    path.write_text(json.dumps(notebook(cells)), encoding="utf-8")
-    with Grader(sandboxed=False) as grader:
-        there = grader.grade(path, NOTEBOOK_SEED).exercises
-    here = check_notebook(path).rows
+@pytest.fixture(scope="module")
+def edited(tmp_path_factory):
+    """Da un cuaderno editado y lo que se dice de él, que se averigua una vez."""
+
+    @functools.cache
+    def check(name):
+        path = tmp_path_factory.mktemp("edited") / "attention.ipynb"
+        path.write_text(json.dumps(notebook(EDITED[name][0])), encoding="utf-8")
+        return path, check_notebook(path)
+
+    return check
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_an_edited_notebook_is_judged_as_when_grading(name, edited, grader):
+    path, report = edited(name)
+    here, there = report.rows, grader.grade(path, NOTEBOOK_SEED).exercises
     told = [[(r.exercise, r.status, r.points, r.message) for r in rows] for rows in (here, there)]
     assert sorted(told[0]) == sorted(told[1])
-    assert {r.exercise.partition(".")[2] for r in here if r.status == "correct"} == right
+    assert {r.exercise.partition(".")[2] for r in here if r.status == "correct"} == EDITED[name][1]
 
 
 def executed(topic, **changed):
@@ -206,11 +222,9 @@ def test_the_library_that_is_shared_knows_what_the_notebook_gives(tmp_path, monk
     assert packed == topic_sheet("attention") and packed.given == topic_sheet("attention").given
 
 
-def test_another_name_is_told(tmp_path):
-    cells, _ = EDITED["otro nombre, y la comprobación cambiada"]
-    path = tmp_path / "attention.ipynb"
-    path.write_text(json.dumps(notebook(cells)), encoding="utf-8")
-    assert check_notebook(path).notes == (
+def test_another_name_is_told(edited):
+    _, report = edited("otro nombre, y la comprobación cambiada")
+    assert report.notes == (
         "en attention.soft_argmax, tu celda de comprobación mira «my_argmax», y al calificar se "
         "busca «soft_argmax»: la respuesta debe llamarse así",
     )

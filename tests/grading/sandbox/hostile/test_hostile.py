@@ -21,7 +21,7 @@ SEED = 90125
 SHORT = {"soft": "attention.soft_argmax", "hard": "attention.hard_argmax"}
 SHORT["ties"] = "attention.read_plot"
 # Plazos cortos para las que no terminan; una celda honesta tarda milésimas.
-LIMITS = Limits(memory=1 << 30, cell_seconds=2.5, call_seconds=2.5, total_seconds=50.0)
+LIMITS = Limits(memory=1 << 30, cell_seconds=1.0, call_seconds=1.0, total_seconds=50.0)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,43 @@
+"""Los procesos que nacen con torch importado son, en lo demás, como los otros."""
+
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from tests import warm
+
+pytestmark = pytest.mark.usefixtures("warm_processes")
+
+
+def run(code, *words, **options):
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="solo en Linux nacen así")
+def test_torch_is_there_and_the_library_is_not():
+    code = "import sys; print([name in sys.modules for name in ('torch', 'course_lib')])"
+    assert run(code).stdout == "[True, False]\n"
+
+
+def test_it_reads_writes_and_ends_as_any_other(tmp_path):
+    code = "import os, sys; print(os.getcwd(), sys.argv[1:], input(), os.environ['WORD'])\n"
+    code += "print('mal', file=sys.stderr); sys.exit(3)"
+    done = run(code, "a", "b", cwd=tmp_path, input="dicho", env=warm.os.environ | {"WORD": "x"})
+    assert (done.returncode, done.stderr) == (3, "mal\n")
+    assert done.stdout == f"{tmp_path} ['a', 'b'] dicho x\n"
+    assert "ZeroDivisionError" in run("1 / 0").stderr and run("1 / 0").returncode == 1
+
+
+def test_it_ends_with_whoever_opened_it():
+    code = "import time; print('listo', flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"listo\n" and process.poll() is None
+        born = psutil.Process(process.pid)
+        process.kill()
+        assert process.wait() == -9 and not born.is_running()
+    opens = f"import subprocess, sys, os\nsubprocess.Popen({[sys.executable, '-c', code]!r})"
+    with subprocess.Popen([sys.executable, "-c", f"{opens}\nos._exit(0)"], stdout=-1) as process:
+        assert process.stdout.read() in (b"", b"listo\n"), "su hijo, que tenía la salida, terminó"

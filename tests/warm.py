@@ -1,0 +1,236 @@
+"""Procesos de Python que nacen con torch ya importado: se dividen de uno que lo importó una vez.
+
+Importar torch es casi todo lo que tarda un proceso, o un núcleo, que ejecuta tres líneas. De esta
+biblioteca no se importa nada antes: cada proceso importa la suya, la del proyecto o una copia.
+`Popen` es el de `subprocess`, y sirve también a los procesos que abren los así nacidos.
+"""
+
+import atexit
+import contextlib
+import gc
+import importlib
+import json
+import os
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import types
+from pathlib import Path
+
+ADDRESS = "COURSE_TESTS_WARM_{seed}"
+BEFORE = (
+    *("IPython.core.interactiveshell", "IPython.core.completer", "IPython.core.magics"),
+    *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "nbclient", "nbformat"),
+    *("psutil", "rich.console", "rich.table", "torch", "typer"),
+    "torch.fx.experimental.symbolic_shapes",  # lo importa la primera derivada
+)
+_RealPopen = subprocess.Popen
+_IS_WARM, _starting = False, threading.Lock()
+
+
+class Popen(_RealPopen):
+    """Un proceso de `python -m` o `python -c`, nacido así; los demás, como siempre.
+
+    Termina cuando lo suelta, o muere, quien lo abrió.
+    """
+
+    _connection: socket.socket | None = None
+
+    def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *rest):
+        env = dict(os.environ if env is None else env)
+        run = None if preexec_fn or pass_fds else _asked(args)
+        address = _address(env) if run else None
+        if address is None:
+            command = args, executable, preexec_fn, close_fds, pass_fds, cwd, env
+            super()._execute_child(*command, *rest)
+            return
+        ends = (rest[3], rest[6], rest[8])  # p2cread, c2pwrite, errwrite
+        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._connection.connect(address)
+        order = {"run": run, "cwd": str(Path(cwd or ".").absolute()), "env": env}
+        told = json.dumps(order).encode()
+        given = [n if end == -1 else end for n, end in enumerate(ends)]
+        socket.send_fds(self._connection, [len(told).to_bytes(8, "big")], given)
+        self._connection.sendall(told)
+        self.pid = int(self._connection.recv(16))
+        self._close_pipe_fds(*rest[3:9])
+        self._child_created = True
+
+    def _told(self, seconds: float | None) -> None:
+        """Espera a lo más ese tiempo a que se diga cómo terminó."""
+        with selectors.DefaultSelector() as ended:
+            ended.register(self._connection, selectors.EVENT_READ)
+            if self.returncode is None and ended.select(seconds):
+                with contextlib.suppress(OSError):
+                    self.returncode = int(self._connection.recv(16) or -signal.SIGKILL)
+
+    def _internal_poll(self, *arguments, **options):
+        if self._connection is None:
+            return super()._internal_poll(*arguments, **options)
+        self._told(0)
+        return self.returncode
+
+    def _wait(self, timeout):
+        if self._connection is None:
+            return super()._wait(timeout)
+        self._told(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return self.returncode
+
+
+def _asked(args) -> list[str] | None:
+    """`-m` o `-c`, y lo que sigue; nada, si no es este Python o se le piden otras cosas."""
+    words = [] if isinstance(args, (str, bytes, os.PathLike)) else list(map(os.fspath, args))
+    words = [word for word in words if word != "-Xfrozen_modules=off"]
+    started = words[:1] == [sys.executable] and words[1:2] in (["-m"], ["-c"])
+    return words[1:] if started else None
+
+
+def _address(env: dict[str, str]) -> str | None:
+    """Dónde se piden; el orden de los conjuntos se decide al empezar, y por eso hay dos."""
+    seed = env.get("PYTHONHASHSEED", "random")
+    usual = env.get("OMP_NUM_THREADS") == "1" and seed in ("0", "random")
+    if not usual or sys.platform != "linux":
+        return None
+    name = ADDRESS.format(seed=seed)
+    with _starting:
+        if name not in os.environ and not _IS_WARM:
+            os.environ[name] = _start(seed)
+    env[name] = os.environ.get(name, "")
+    return f"\0{env[name]}" if env[name] else None
+
+
+def _start(seed: str) -> str:
+    """Empieza el proceso del que nacen los demás, y espera a que esté listo; nada, si no pudo."""
+    address = f"course-tests-{os.getpid()}-{seed}"
+    command = [sys.executable, __file__, address]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    fixed = {"PYTHONHASHSEED": seed, "JPY_PARENT_PID": "1"}  # los núcleos no vigilan a nadie
+    process = _RealPopen(command, env=os.environ | fixed, **pipes)
+    if not process.stdout.readline():
+        return ""
+    atexit.register(process.communicate)  # al cerrarse su entrada, termina
+    return address
+
+
+# El proceso del que nacen
+
+
+class _Nursery:
+    """Se divide por cada conexión, y dice por ella cómo terminó el que nació."""
+
+    def __init__(self, address: str) -> None:
+        self.ready, self.alive = selectors.DefaultSelector(), {}
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(f"\0{address}")
+        self.listener.listen(64)
+        reading, self.wake = os.pipe()
+        os.set_blocking(self.wake, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.set_wakeup_fd(self.wake, warn_on_full_buffer=False)
+        for end in (self.listener, reading, 0):
+            self.ready.register(end, selectors.EVENT_READ)
+
+    def next_child(self) -> dict | None:
+        """No vuelve sino en los procesos que nacen, con lo que se les pidió, o al terminar."""
+        while True:
+            for key, _ in self.ready.select():
+                if key.fileobj == 0:
+                    return None
+                if key.fileobj is self.listener:
+                    if (order := self._fork()) is not None:
+                        return order
+                elif isinstance(key.fileobj, int):
+                    os.read(key.fileobj, 512)
+                    self._tell_ended()
+                elif not key.fileobj.recv(16):  # quien lo pidió se fue
+                    self._forget(key.fileobj)
+
+    def _fork(self) -> dict | None:
+        connection, _ = self.listener.accept()
+        size, ends, _, _ = socket.recv_fds(connection, 8, 3)
+        left, told = int.from_bytes(size, "big"), b""
+        while len(told) < left:
+            told += connection.recv(left - len(told))
+        if (pid := os.fork()) == 0:
+            self._leave(connection, ends)
+            return json.loads(told)
+        for end in ends:
+            os.close(end)
+        self.alive[pid] = connection
+        self.ready.register(connection, selectors.EVENT_READ, pid)
+        return None
+
+    def _leave(self, connection: socket.socket, ends: list[int]) -> None:
+        """En el que nació: suelta lo de aquí, y su entrada y sus salidas son las que le dieron."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.setsid()
+        connection.sendall(str(os.getpid()).encode())
+        for other in (connection, self.listener, *self.alive.values()):
+            other.close()
+        self.ready.close()
+        os.close(self.wake)
+        for number, end in enumerate(ends):
+            os.dup2(end, number)
+            os.close(end)
+
+    def _tell_ended(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                connection = self.alive[ended[0]]
+                with contextlib.suppress(OSError):
+                    connection.sendall(str(os.waitstatus_to_exitcode(ended[1])).encode())
+                self._forget(connection, kill=False)
+
+    def _forget(self, connection: socket.socket, *, kill: bool = True) -> None:
+        pid = self.ready.unregister(connection).data
+        connection.close()
+        if kill:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        del self.alive[pid]
+
+
+def _run(order: dict) -> None:
+    """Hace lo que haría un proceso nuevo."""
+    os.environ.clear()
+    os.environ.update(order["env"])
+    os.chdir(order["cwd"])
+    kind, what, *arguments = order["run"]
+    first = "" if kind == "-c" else order["cwd"]
+    extra = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    sys.path[0:1] = [first, *extra]
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    if kind == "-m":
+        sys.argv = ["-m", *arguments]
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = ["-c", *arguments]
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(compile(what, "<string>", "exec"), vars(main))
+
+
+def main() -> None:
+    global _IS_WARM
+    _IS_WARM = True
+    subprocess.Popen = Popen
+    for name in BEFORE:
+        importlib.import_module(name)
+    nursery = _Nursery(sys.argv[1])
+    gc.collect()
+    gc.freeze()
+    print("listo", flush=True)
+    if (order := nursery.next_child()) is not None:
+        _run(order)
+
+
+if __name__ == "__main__":
+    main()
