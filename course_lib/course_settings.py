@@ -5,9 +5,11 @@ Está en `course.toml`, que no es obligatorio: sin él, todo queda como viene.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
+import struct
 import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
@@ -25,6 +27,7 @@ SITE_MARK = "course.txt"
 """El archivo del sitio que dice con qué curso se hizo."""
 _PACKAGE = Path(__file__).parent
 _MAX_LOGO = 200_000
+_PNG = b"\x89PNG\r\n\x1a\n"
 _EMAIL = re.compile(r"[^@\s<>\"']+@[^@\s<>\"']+\.[^@\s<>\"']+")
 _WEB = re.compile(r"https?://[^\s<>\"']+")
 
@@ -40,11 +43,12 @@ class CourseSettings:
     Argumentos:
         name: cómo se llama.
         institution: quién lo da; vacío si no se dice.
-        logo: su logotipo, un SVG; None si es el que viene.
+        logo: su logotipo, un SVG o un PNG; None si es el que viene.
         contact: un correo o una dirección donde preguntar; vacío si no se dice.
         topics: los temas que tiene, en el orden en que se dijeron; vacío si son todos.
         own_topics: la carpeta de los temas propios, con sus `solutions/` y `exercises/`; None si no
             tiene.
+        keep: las páginas que sí tiene, aunque sean de un tema que no está.
         leave_out: las páginas del libro que tampoco tiene, aunque no sean de ningún tema.
         scale: en qué escala se ve la nota; None si solo se ven puntos.
         late: lo que se descuenta por entregar tarde; None si nada.
@@ -56,6 +60,7 @@ class CourseSettings:
     contact: str = ""
     topics: tuple[str, ...] = ()
     own_topics: Path | None = None
+    keep: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     scale: Scale | None = None
     late: LatePolicy | None = None
@@ -73,17 +78,17 @@ class CourseSettings:
     def site_mark(self) -> str:
         """Distingue el sitio de este curso del que se haría con otro `course.toml`."""
         logo = self.logo.read_bytes() if self.logo else b""
-        pages = (sorted(self.topics), sorted(self.leave_out))
+        pages = (sorted(self.topics), sorted(self.keep), sorted(self.leave_out))
         told = repr((self.name, self.institution, self.contact, pages, logo))
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     @cached_property
     def absent_chapters(self) -> frozenset[str]:
-        """Los capítulos que no tiene: los de sus temas que faltan, y los de `leave_out`."""
+        """Los que no tiene: los de los temas que faltan, menos `keep`, y los de `leave_out`."""
         topics = {own: chapters_of(own) for own in known_topics()}
         out = {page for own, pages in topics.items() if not self.includes(own) for page in pages}
         kept = {page for own, pages in topics.items() if self.includes(own) for page in pages}
-        return frozenset(out - kept | set(self.leave_out))
+        return frozenset(out - kept - set(self.keep) | set(self.leave_out))
 
 
 AS_IT_COMES = CourseSettings()
@@ -186,6 +191,8 @@ def _settings(found: dict[str, Any], path: Path) -> CourseSettings:
     read = {key: _READERS[key](found[key], path) for key in found if key in _READERS}
     known = known_topics(read.get("own_topics"))
     read |= {key: _TOPIC_READERS[key](found[key], known) for key in found if key in _TOPIC_READERS}
+    if both := set(read.get("keep", ())) & set(read.get("leave_out", ())):
+        raise _wrong("keep", "que ninguna página estuviera también en `leave_out`", min(both))
     return CourseSettings(**read, scale=_read_scale(found))
 
 
@@ -223,8 +230,8 @@ def _contact(value: object, path: Path) -> str:
 
 
 def _logo(value: object, path: Path) -> Path:
-    if not isinstance(value, str) or not value.lower().endswith(".svg"):
-        raise _wrong("logo", "el nombre de un archivo .svg", value)
+    if not isinstance(value, str) or not value.lower().endswith((".svg", ".png")):
+        raise _wrong("logo", "el nombre de un archivo .svg o .png", value)
     logo, here = (path.parent / value).resolve(), path.parent.resolve()
     if not logo.is_relative_to(here):
         raise _wrong("logo", f"un archivo que esté en «{here}» o en sus carpetas", value)
@@ -237,12 +244,27 @@ def _logo(value: object, path: Path) -> Path:
             f"`logo`: se esperaba un archivo de {_MAX_LOGO // 1000} kB a lo sumo, porque va dentro "
             f"de cada página, y llegó {many}. Simplifícalo."
         )
-    if not _is_svg(content):
-        raise _wrong("logo", "un dibujo SVG con su `viewBox`", value)
+    if not _is_drawing(content):
+        raise _wrong("logo", "un PNG, o un dibujo SVG con su `viewBox`", value)
     return logo
 
 
-def _is_svg(content: bytes) -> bool:
+def logo_svg(logo: Path) -> str:
+    """Un logotipo como dibujo SVG: si es un PNG, con él dentro."""
+    content = logo.read_bytes()
+    if not content.startswith(_PNG):
+        return content.decode("utf-8")
+    width, height = struct.unpack_from(">II", content, 16)  # en IHDR, que va siempre primero
+    size, href = f'width="{width}" height="{height}"', base64.b64encode(content).decode()
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {size}>'
+        f'<image {size} href="data:image/png;base64,{href}"/></svg>'
+    )
+
+
+def _is_drawing(content: bytes) -> bool:
+    if content.startswith(_PNG):
+        return content[12:16] == b"IHDR" and len(content) > 24
     try:
         drawing = ET.fromstring(content) if b"<!ENTITY" not in content else None
     except ET.ParseError:
@@ -278,13 +300,16 @@ def _topics(value: object, known: list[str]) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _pages(value: object, path: Path) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise _wrong("leave_out", "una lista de páginas del libro, como whole_models", value)
-    for each in value:
-        if not isinstance(each, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", each):
-            raise _wrong("leave_out", "el nombre de una página del libro, como whole_models", each)
-    return tuple(value)
+def _pages(key: str) -> Callable[[object, Path], tuple[str, ...]]:
+    def read(value: object, path: Path) -> tuple[str, ...]:
+        if not isinstance(value, list):
+            raise _wrong(key, "una lista de páginas del libro, como whole_models", value)
+        for each in value:
+            if not isinstance(each, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", each):
+                raise _wrong(key, "el nombre de una página del libro, como whole_models", each)
+        return tuple(value)
+
+    return read
 
 
 def _late(value: object, topics: list[str]) -> LatePolicy:
@@ -320,7 +345,8 @@ _READERS: dict[str, Callable[[Any, Path], Any]] = {
     "logo": _logo,
     "contact": _contact,
     "own_topics": _own_topics,
-    "leave_out": _pages,
+    "keep": _pages("keep"),
+    "leave_out": _pages("leave_out"),
 }
 _TOPIC_READERS: dict[str, Callable[[Any, list[str]], Any]] = {"topics": _topics, "late": _late}
 """Lo que nombra temas, que se lee cuando se sabe cuáles hay."""

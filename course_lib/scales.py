@@ -1,4 +1,4 @@
-"""La nota que se ve: de una parte de los puntos a una escala de 0 a 10, de 1 a 7, con letras…
+"""La nota que se ve: de una parte de los puntos a una escala de 0 a 5, de 1 a 7, con letras…
 
 Los puntos son siempre los del curso, y la escala se aplica al final, una vez, al total, ya con lo
 que se descuente por entregar tarde.
@@ -141,6 +141,7 @@ def discounted(points: int, percent: Decimal) -> Decimal:
 
 
 SCALES: dict[str, Scale] = {
+    "0-5": NumberScale("0-5", Decimal(0), Decimal(5), 1, Decimal(3)),
     "0-10": NumberScale("0-10", Decimal(0), Decimal(10), 2),
     "0-20": NumberScale("0-20", Decimal(0), Decimal(20), 1),
     "1-7": NumberScale("1-7", Decimal(1), Decimal(7), 1, Decimal(4), Decimal(60)),
@@ -149,4 +150,4 @@ SCALES: dict[str, Scale] = {
         {letter: Decimal(at) for letter, at in zip("ABCDF", (90, 80, 70, 60, 0), strict=True)}, "D"
     ),
 }
-"""Las que hay. En la de 1 a 7 se aprueba con 4, y se llega a él con el 60 % de los puntos."""
+"""Las que hay. En la de 0 a 5 se aprueba con 3 y en la de 1 a 7, con 4: el 60 % de los puntos."""

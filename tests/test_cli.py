@@ -538,6 +538,10 @@ def test_doctor_knows_the_pages_of_the_book(tmp_path, monkeypatch):
     assert "no hay una página «nada» en _toc.yml" in doctor._course().remedy
     (tmp_path / "course.toml").write_text('leave_out = ["palm"]', encoding="utf-8")
     assert doctor._course().value
+    assert [each.value for each in doctor._absent_pages()] == ["palm"]
+    (tmp_path / "course.toml").write_text('keep = ["nada"]', encoding="utf-8")
+    assert "`keep`, en course.toml: no hay una página «nada»" in doctor._course().remedy
+    assert not doctor._absent_pages()
 
 
 def test_doctor_looks_at_a_class(tmp_path, monkeypatch):

@@ -10,14 +10,17 @@ import yaml
 from course_lib.course_settings import (
     AS_IT_COMES,
     CourseSettingsError,
+    chapters_of,
     find_course_settings,
     known_topics,
+    logo_svg,
     read_course_settings,
     settings_in,
 )
 from course_lib.scales import SCALES
 
 ROOT = Path(__file__).parents[1]
+AS_IT_COMES_CHAPTERS = {page for topic in known_topics() for page in chapters_of(topic)}
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
 WHOLE = """
 name = "Modelos de lenguaje"
@@ -48,6 +51,14 @@ def test_everything_can_be_changed(tmp_path):
     assert course.scale.passing == SCALES["1-7"].passing
 
 
+def test_the_logo_can_be_a_png(tmp_path):
+    header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes([0, 0, 2, 88, 0, 0, 0, 200]) + b"..."
+    (tmp_path / "escudo.png").write_bytes(header)
+    drawing = logo_svg(read(tmp_path, 'logo = "escudo.png"').logo)
+    assert 'viewBox="0 0 600 200"' in drawing and "data:image/png;base64,iVBORw0KGgo" in drawing
+    assert logo_svg(read(tmp_path, 'logo = "escudo.svg"').logo) == LOGO
+
+
 def test_an_empty_file_changes_nothing(tmp_path):
     assert read(tmp_path, "") == AS_IT_COMES == settings_in(tmp_path / "otra")
     assert all(map(AS_IT_COMES.includes, known_topics()))
@@ -68,10 +79,13 @@ def test_the_chapters_it_does_not_have(tmp_path):
     course = read(tmp_path, 'topics = ["attention", "bert"]\nleave_out = ["probability"]')
     assert {"palm", "probability", "encoder"} <= course.absent_chapters
     assert not {"attention", "bert", "fine_tuning", "tensors"} & course.absent_chapters
+    kept = read(tmp_path, 'topics = ["attention", "bert"]\nkeep = ["encoder"]')
+    assert course.absent_chapters - kept.absent_chapters == {"encoder", "probability"}
 
 
 def test_what_changes_the_site_changes_its_mark(tmp_path):
-    texts = ("", 'name = "X"', 'topics = ["palm"]', 'leave_out = ["palm"]', 'contact = "a@b.es"')
+    texts = ["", 'name = "X"', 'topics = ["palm"]', 'leave_out = ["palm"]', 'contact = "a@b.es"']
+    texts.append('topics = ["palm"]\nkeep = ["encoder"]')
     marks = [read(tmp_path, text).site_mark for text in texts]
     assert len(set(marks)) == len(marks)
     assert read(tmp_path, 'scale = "0-10"').site_mark == marks[0], "la escala no está en el sitio"
@@ -92,11 +106,26 @@ def test_what_the_guide_shows_can_be_read(tmp_path):
     assert read(tmp_path, own).own_topics == tmp_path
     course = read(tmp_path, example + late)
     assert set(course.late.due) < set(course.topics)
-    assert len(course.topics) == 4 and course.scale == SCALES["1-7"]
-    assert all((ROOT / "book" / f"{name}.md").is_file() for name in course.leave_out)
-    listed = page.partition("Los temas son")[2].partition(".")[0]
-    assert sorted(re.findall(r"`(\w+)`", listed)) == known_topics()
+    assert len(course.topics) == 4 and course.scale == SCALES["0-5"]
+    assert set(course.keep) == set(course.keep) & AS_IT_COMES_CHAPTERS - course.absent_chapters
     assert re.findall(r'^\| `"(.+?)"`', page, re.M) == list(SCALES)
+
+
+def test_the_guide_says_which_chapters_are_of_which_topic():
+    page = (ROOT / "book" / "adopt.md").read_text("utf-8")
+    _, by_topic, of_none = re.split(
+        r"^\|---\|---\|\n", page.partition("## Tus propios")[0], flags=re.M
+    )
+    told = {}
+    for topics, chapters in re.findall(
+        r"^\| (.+) \| (.+) \|$", by_topic.partition("\n\n")[0], re.M
+    ):
+        named = set(re.findall(r"`(\w+)`", chapters))
+        told |= {topic: named or {topic} for topic in re.findall(r"`(\w+)`", topics)}
+    assert told == {topic: chapters_of(topic) for topic in known_topics()}
+    pages = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.+?) \|", of_none, re.M)))
+    assert all((ROOT / "book" / f"{name}.md").is_file() for name in pages)
+    assert not set(pages) & AS_IT_COMES_CHAPTERS
 
 
 def test_own_letters(tmp_path):
@@ -114,17 +143,17 @@ def test_own_letters(tmp_path):
         ('institution = "a\\nb"', "`institution`: se esperaba un texto de una línea"),
         ("contact = 'ana'", "se esperaba un correo o una dirección (https://…), y llegó «ana»"),
         ("contact = 'javascript:alert(1)'", "se esperaba un correo"),
-        ("logo = 'escudo.png'", "se esperaba el nombre de un archivo .svg, y llegó «escudo.png»"),
+        ("logo = 'escudo.jpg'", "se esperaba el nombre de un archivo .svg o .png, y llegó «escu"),
         ("logo = 'no_esta.svg'", "`logo`: no existe «"),
         ("logo = '../fuera.svg'", "se esperaba un archivo que esté en"),
-        ("logo = 'texto.svg'", "se esperaba un dibujo SVG con su `viewBox`"),
+        ("logo = 'texto.svg'", "se esperaba un PNG, o un dibujo SVG con su `viewBox`"),
         ("logo = 'grande.svg'", "200 kB a lo sumo, porque va dentro de cada página, y llegó"),
         ("topics = []", "y llegó una lista"),
         ("topics = 'palm'", "se esperaba una lista con alguno de estos temas: attention, bert"),
         ("topics = ['gpt']", "y llegó «gpt»"),
         ("topics = ['palm', 'palm']", "se esperaba cada tema una sola vez, y llegó «palm»"),
         ("topics = [['palm']]", "y llegó una lista"),
-        ("scale = '1-5'", "una de estas: 0-10, 0-20, 1-7, percent, letters, y llegó «1-5»"),
+        ("scale = '1-5'", "una de estas: 0-5, 0-10, 0-20, 1-7, percent, letters, y llegó «1-5»"),
         ("scale = 10", "y llegó 10."),
         ("passing = 5", "`passing`: se esperaba que antes se dijera la escala con `scale`"),
         ("scale = '0-10'\npassing = 12", "`passing`: se esperaba un número de 0 a 10, y llegó 12"),
@@ -145,6 +174,11 @@ def test_own_letters(tmp_path):
         ("scale = '1-7'\nminimum = 4", "con cuánto se aprueba se dice en `passing`, y llegó 4"),
         ("scale = 'letters'\nletters = {A = 0.9, C = 0}", "porcentajes, como 90, y llegó 0.9"),
         ("scale = 'letters'\nletters = {'' = 0}", "que cada una tuviera su letra"),
+        ("keep = 'encoder'", "`keep`: se esperaba una lista de páginas del libro"),
+        (
+            "keep = ['encoder', 'bert']\nleave_out = ['bert']",
+            "`keep`: se esperaba que ninguna página estuviera también en `leave_out`, y llegó",
+        ),
         ("leave_out = ['encoder.md']", "una página del libro, como whole_models, y llegó «encod"),
         ("name = sin comillas", "no es TOML en la línea 1, «name = sin comillas»: se esperaba"),
         ("name = 'a'\nname = 'b'", "esa clave está dos veces"),

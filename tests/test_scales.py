@@ -25,6 +25,8 @@ CHILE = SCALES["1-7"]
 @pytest.mark.parametrize(
     ("name", "points", "text"),
     [
+        ("0-5", 8, "2.9"),
+        ("0-5", 14, "5.0"),
         ("0-10", 0, "0.00"),
         ("0-10", 13, "9.29"),
         ("0-10", 14, "10.00"),
@@ -55,6 +57,14 @@ def test_from_one_to_seven_has_its_corner_at_sixty(points, text, passed):
     """Con 60 de 100 hay un 4; antes y después se reparte en dos rectas, y cuenta lo que se ve."""
     found = CHILE.grade(points, 100)
     assert (found.text, found.passed) == (text, passed)
+
+
+def test_from_zero_to_five_passes_with_three():
+    """La escala de Colombia: recta, y con 60 de 100 hay un 3."""
+    found = [SCALES["0-5"].grade(points, 100) for points in (58, 59, 60)]
+    assert [(each.text, each.passed) for each in found] == [
+        ("2.9", False), ("3.0", True), ("3.0", True),
+    ]  # fmt: skip
 
 
 @given(st.sampled_from(sorted(set(SCALES) - {"letters"})), st.integers(1, 200), st.data())

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import unicodedata
 import uuid
 import zipfile
 from contextlib import contextmanager
@@ -29,7 +30,6 @@ from course_lib.files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_suffix(".js")
-NAME = "atencion_y_transformers"
 # Lo que solo sirve en un navegador.
 ONLY_ON_LINE = {"book/progress"}
 # Los apartados que tienen todos los capítulos no ayudan a encontrar nada.
@@ -227,6 +227,12 @@ def book_title(root: Path) -> str:
     return yaml.safe_load((root / "_config.yml").read_text("utf-8"))["title"]
 
 
+def file_name(title: str) -> str:
+    """El del libro: su título en minúsculas, sin tildes ni espacios."""
+    plain = unicodedata.normalize("NFKD", title.lower()).encode("ascii", "ignore").decode()
+    return "_".join(re.findall(r"[a-z0-9]+", plain)) or "libro"
+
+
 def edition() -> str:
     return f"Versión {__version__}, {datetime.date.today():%d/%m/%Y}"
 
@@ -352,7 +358,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> None:
     chosen = parser.parse_args(arguments).format
     if not (root / "_build" / "html" / "book" / "index.html").is_file():
         sys.exit("El sitio no está construido. Constrúyelo con: make site")
-    out = root / "_build" / f"{NAME}.{chosen}"
+    out = root / "_build" / f"{file_name(book_title(root))}.{chosen}"
     count = (write_pdf if chosen == "pdf" else write_epub)(root, out)
     print(f"{out}: {count} páginas, {out.stat().st_size / 1e6:.1f} MB")
 

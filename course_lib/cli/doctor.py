@@ -71,7 +71,8 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Mira el equipo, y construye una caja de las de calificar; no instala ni cambia nada."""
-    return [*_system(), _course(), *_packages(), *_hardware(), *_programs(), *_box()]
+    course = [_course(), *_absent_pages()]
+    return [*_system(), *course, *_packages(), *_hardware(), *_programs(), *_box()]
 
 
 def _course() -> Finding:
@@ -83,12 +84,22 @@ def _course() -> Finding:
     if course == AS_IT_COMES:
         return Finding("Curso", f"{course.name}, como viene (sin {COURSE_FILE})")
     pages = _pages()
-    if unknown := [page for page in course.leave_out if pages and page not in pages]:
-        remedy = f"`leave_out`, en {COURSE_FILE}: no hay una página «{unknown[0]}» en _toc.yml"
-        return Finding("Curso", "", required=True, remedy=f"{remedy}; corrígela o quítala")
+    for key, named in (("keep", course.keep), ("leave_out", course.leave_out)):
+        if unknown := [page for page in named if pages and page not in pages]:
+            remedy = f"`{key}`, en {COURSE_FILE}: no hay una página «{unknown[0]}» en _toc.yml"
+            return Finding("Curso", "", required=True, remedy=f"{remedy}; corrígela o quítala")
     told = f" ({', '.join(course.topics)})" if course.topics else ""
     scale = f"; notas en la escala {course.scale.name}" if course.scale else ""
     return Finding("Curso", f"{course.name}{told}{scale}")
+
+
+def _absent_pages() -> list[Finding]:
+    """Los capítulos que no tiene, si el archivo vale y falta alguno."""
+    try:
+        absent = find_course_settings().absent_chapters
+    except CourseSettingsError:
+        return []
+    return [Finding("Capítulos que no tiene", ", ".join(sorted(absent)))] if absent else []
 
 
 def _pages() -> list[str]:

@@ -1,11 +1,19 @@
 """Un curso con otro nombre, otro logotipo y otra casa: `course.toml`, en el sitio."""
 
 import json
+import re
+import sys
 
 import pytest
 from bs4 import BeautifulSoup
 
 from course_lib.course_settings import SITE_MARK, settings_in
+from tests.book.conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+import paper
+from course_site.left_out import LeftOut
 
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
 COURSE = """
@@ -56,6 +64,90 @@ API = """# Biblioteca
    :members:
 ```
 """
+
+
+FRONT = """# Curso
+
+::::{grid} 1 1 2 2
+:::{grid-item-card} PaLM
+:link: /book/palm
+:link-type: doc
+:::
+::::
+
+## Después
+
+PaLM tiene {doc}`su página <palm>`.
+
+## Qué vas a aprender
+
+Con la atención podrás:
+
+- usar {doc}`la atención <attention>`;
+- leer {doc}`una clave <attention>` y {doc}`un PaLM <palm>`;
+- escribir con {doc}`un PaLM <palm>`.
+
+Y después:
+
+- leer {doc}`más <palm>`.
+
+Así se comprueba:
+"""
+GLOSSARY = """# Glosario
+
+:::{glossary}
+atención
+  (*attention*) Mira {term}`claves <clave>`. Primer capítulo: {doc}`attention`.
+
+clave
+  (*key*) Una fila. Primer capítulo:
+  {doc}`palm`.
+
+compuerta
+  (*gate*) Abre una {term}`celda`. Primer capítulo: {doc}`palm`.
+
+celda
+  (*cell*) Un hueco. Primer capítulo: {doc}`palm`.
+:::
+"""
+
+
+def without_palm(docname, text, *terms):
+    titles = {"book/palm": "PaLM", "exercises/palm": "Ejercicios"}
+    return LeftOut(titles, front="book/index", terms=set(terms)).retell(docname, text)
+
+
+def test_the_front_page_says_nothing_of_what_is_not_there():
+    told = without_palm("book/index", FRONT)
+    assert re.findall("^#.*", told, re.M) == ["# Curso", "## Qué vas a aprender"]
+    assert told.count("PaLM") == 1 and "y un PaLM.\n" in told, "el último renglón cierra la lista"
+    assert "Y después" not in told and told.endswith("Así se comprueba:\n")
+    assert LeftOut({}, front="book/index").retell("book/index", FRONT) == FRONT
+
+
+def test_the_glossary_keeps_what_is_named():
+    told = without_palm("book/glossary", GLOSSARY)
+    assert re.findall(r"^\w+$", told, re.M) == ["atención", "clave"]
+    assert told.count("Primer capítulo") == 1 and told.endswith("(*key*) Una fila.\n:::\n")
+    assert "celda" in without_palm("book/glossary", GLOSSARY, "compuerta")
+
+
+def test_a_chapter_that_stays_has_no_exercises_of_what_left():
+    page = "# A\n\n## Ejercicios\n\nEl {doc}`primero </exercises/%s>`.\n\n### Más\n\nFin.\n"
+    assert without_palm("book/a", page % "palm") == "# A\n\n### Más\n\nFin.\n"
+    assert without_palm("book/a", page % "bert") == page % "bert"
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Atención y Transformers", "atencion_y_transformers"),
+        ("Año 1: redes & lenguas", "ano_1_redes_lenguas"),
+        ("注意", "libro"),
+    ],
+)
+def test_the_book_in_one_file_is_called_as_the_course(title, name):
+    assert paper.file_name(title) == name
 
 
 def exercises(book, topic, text):
@@ -119,7 +211,8 @@ def assert_named(book):
     page = BeautifulSoup(book.html("book/index"), "html.parser")
     assert page.title.text.count("Redes & lenguas") and "Redes & lenguas" in page.h1.text
     assert page.select_one(".logo__title").text == "Redes & lenguas"
-    assert page.select_one(".logo__image")["src"].partition("?")[0].endswith("escudo.svg")
+    for place, key in ((".logo__image", "src"), ('link[rel="icon"]', "href")):
+        assert page.select_one(place)[key].partition("?")[0].endswith("escudo.svg")
     foot = " ".join(page.select_one(".copyright").text.split())
     assert foot.endswith("Lo adapta Universidad de Ejemplo. Contacto: ana@ejemplo.edu.")
     assert "el equipo del curso" in foot, "se cita a quien lo hizo"

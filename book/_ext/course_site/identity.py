@@ -22,7 +22,7 @@ def read_settings(app: Sphinx, config) -> None:
         config.html_title = config.course_name = course.name
         config.html_theme_options["logo"]["text"] = course.name
     if course.logo is not None:
-        config.html_logo = str(course.logo)
+        config.html_logo = config.html_favicon = str(course.logo)
 
 
 def name_the_front_page(app: Sphinx, docname: str, source: list[str]) -> None:

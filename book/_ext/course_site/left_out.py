@@ -1,16 +1,18 @@
 """Un curso con menos temas: qué páginas quedan fuera del sitio, y qué dice de ellas el resto.
 
-Los temas son los de `course.toml`. Un enlace a lo que no está queda como texto, y una tarjeta de la
-portada, o el mapa del curso entero, desaparece: nada avisa y nada queda roto.
+Los temas son los de `course.toml`. Un enlace a lo que no está queda como texto. Desaparece lo que
+solo hablaba de ello: en la portada, las tarjetas, los renglones y el mapa del curso entero; en el
+glosario, los términos; en un capítulo, sus ejercicios. Nada avisa y nada queda roto.
 """
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sphinx.application import Sphinx
-from sphinx.util import docname_join
+from sphinx.util import docname_join, logging
 from sphinx.util.nodes import split_explicit_title
 
 from course_lib.course_settings import CourseSettings, known_topics
@@ -18,6 +20,8 @@ from course_lib.course_settings import CourseSettings, known_topics
 from .contents import ADVICE, drop_pages
 from .journey import EXERCISES
 
+logger = logging.getLogger(__name__)
+GLOSSARY = "book/glossary"
 LABELLED = re.compile(r"^\(([\w-]+)\)=\s+#+ (.+)$", re.M)
 NAMED = re.compile(r"(?:^:(?:name|label): *|\$\$ *\((?=eq-))([\w-]+)", re.M)
 TITLE = re.compile(r"^# (.+)$", re.M)
@@ -27,6 +31,15 @@ LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s:]+\.(?:md|ipynb))(?:#[
 CARD = re.compile(r"^(:{3,})\{grid-item-card\}[^\n]*\n:link: (\S+)\n.*?^\1$\n*", re.M | re.S)
 EMPTY_GRID = re.compile(r"^(:{3,})\{grid\}[^\n]*\n(?::[\w-]+:[^\n]*\n)*\s*^\1$\n*", re.M)
 WHOLE_MAP = re.compile(r"^```\{diagram\} course_map\n.*?^```$\n*", re.M | re.S)
+HEADING = re.compile(r"(#+) .+")
+ITEMS = re.compile(r"^(?=- )", re.M)
+OWN_EXERCISES = re.compile(r"^## Ejercicios\n.*?(?=^#|\Z)", re.M | re.S)
+ENTRIES = re.compile(r"^(:::\{glossary\}\n)(.*?)(?=^:::$)", re.M | re.S)
+TERM = re.compile(r"\{term\}`(?:[^`<]*<([^`>]+)>|([^`<]+))`")
+FIRST = re.compile(r"\s+Primer capítulo:\s+\{doc\}`(\w+)`\.")
+
+Absent = Callable[[str], bool]
+"""Dice si lo que nombra un enlace no está en el sitio."""
 
 
 @dataclass
@@ -37,10 +50,14 @@ class LeftOut:
         titles: por página, su título.
         labels: por etiqueta, la página en que está y el título del apartado; vacío si es de una
             figura o una ecuación.
+        front: la portada.
+        terms: los términos del glosario que nombran las páginas que sí están.
     """
 
     titles: dict[str, str] = field(default_factory=dict)
     labels: dict[str, tuple[str, str]] = field(default_factory=dict)
+    front: str = ""
+    terms: set[str] = field(default_factory=set)
 
     def add(self, name: str, path: Path) -> None:
         text = path.read_text(encoding="utf-8")
@@ -57,12 +74,33 @@ class LeftOut:
         def is_out(target: str) -> bool:
             return docname_join(docname, target) in self.titles
 
+        def sheets_are_out(section: str) -> bool:
+            return _all_out([each for each in _links(section) if EXERCISES in each], is_out)
+
         if not self.titles:
             return text
         text = CARD.sub(lambda m: "" if is_out(m[2]) else m[0], text)
         text = WHOLE_MAP.sub("", EMPTY_GRID.sub("", text))
+        if docname == self.front:
+            text = _front_page(text, is_out)
+        elif docname == GLOSSARY:
+            text = ENTRIES.sub(lambda m: m[1] + self._entries(m[2], is_out), text)
+        text = OWN_EXERCISES.sub(lambda m: "" if sheets_are_out(m[0]) else m[0], text)
         text = LINK.sub(lambda m: m[1] if is_out(m[2].rpartition(".")[0]) else m[0], text)
         return self.without_roles(ROLE, docname, text)
+
+    def _entries(self, text: str, is_out: Absent) -> str:
+        """Las entradas del glosario que presenta, o nombra, algo de lo que está."""
+        pending = text.strip().split("\n\n")
+        entries, used, kept = list(pending), set(self.terms), set()
+        while found := [
+            each for each in pending if not _first_out(each, is_out) or used & _names(each)
+        ]:
+            kept |= set(found)
+            used |= terms_in("\n".join(found))
+            pending = [each for each in pending if each not in kept]
+        left = [FIRST.sub("", e) if _first_out(e, is_out) else e for e in entries if e in kept]
+        return "\n\n".join(left) + "\n"
 
     def without_roles(self, roles: re.Pattern, docname: str, text: str) -> str:
         """Da un texto con los roles que llevan a lo que no está en palabras."""
@@ -87,6 +125,55 @@ class LeftOut:
         return f"{'figura ' if kind == 'numref' else ''}de «{self.titles[page]}»"
 
 
+def terms_in(text: str) -> set[str]:
+    """Los términos del glosario que nombra un texto."""
+    return {" ".join((a or b).split()).lower() for a, b in TERM.findall(text)}
+
+
+def _names(entry: str) -> set[str]:
+    """Cómo se llama una entrada del glosario."""
+    return {line.lower() for line in entry.splitlines() if not line.startswith("  ")}
+
+
+def _first_out(entry: str, is_out: Absent) -> bool:
+    first = FIRST.search(entry)
+    return first is not None and is_out(first[1])
+
+
+def _links(text: str) -> list[str]:
+    """Las páginas a las que lleva un texto, como las nombra."""
+    roles = [
+        split_explicit_title(content)[2] for kind, content in ROLE.findall(text) if kind == "doc"
+    ]
+    return roles + [target.rpartition(".")[0] for _, target in LINK.findall(text)]
+
+
+def _all_out(links: list[str], is_out: Absent) -> bool:
+    return bool(links) and all(map(is_out, links))
+
+
+def _front_page(text: str, is_out: Absent) -> str:
+    """La portada, sin los renglones y párrafos que solo llevan a lo que no está."""
+    kept: list[str] = []
+    for block in reversed(text.split("\n\n")):
+        items = ITEMS.split(block)
+        left = [item for item in items if not _all_out(_links(item), is_out)]
+        if len(left) < len(items):  # el último renglón cierra la lista
+            block = re.sub(r";\Z", ".", "".join(left).rstrip("\n"))
+        if block and not (kept and _hollow(block, kept[-1])):
+            kept.append(block)
+    return "\n\n".join(reversed(kept))
+
+
+def _hollow(block: str, following: str) -> bool:
+    """Si es un título sin nada debajo, o lo que anunciaba una lista que ya no está."""
+    title = HEADING.fullmatch(block)
+    if title:
+        below = HEADING.match(following)
+        return below is not None and len(below[1]) <= len(title[1])
+    return re.search(r"^[^:].*:\Z", block, re.M) is not None and following[0] not in "-:`"
+
+
 def pages_left_out(course: CourseSettings) -> set[str]:
     """Las páginas de los temas que el curso no tiene, menos las que comparte con los que sí."""
     out = [topic for topic in known_topics() if not course.includes(topic)]
@@ -95,13 +182,8 @@ def pages_left_out(course: CourseSettings) -> set[str]:
 
 
 def leave_out_topics(app: Sphinx, config) -> None:
-    found, course = LeftOut(), config.course_settings
-    pages = {name.rpartition("/")[2] for name in config.external_site_map}
-    if unknown := [name for name in course.leave_out if name not in pages]:
-        raise SystemExit(
-            f"\n`leave_out`, en course.toml: se esperaban páginas del índice (_toc.yml), y llegó "
-            f"«{unknown[0]}».\n\n{ADVICE}"
-        )
+    found, course = LeftOut(front=config.root_doc), config.course_settings
+    _require_known(config)
     names = pages_left_out(course)
     for name in sorted(names):
         for path in Path(app.srcdir).glob(f"{name}.*"):
@@ -109,7 +191,23 @@ def leave_out_topics(app: Sphinx, config) -> None:
                 found.add(name, path)
                 config.exclude_patterns.append(f"{name}{path.suffix}")
     drop_pages(config, names)
+    for name in config.external_site_map:
+        path = Path(app.srcdir, f"{name}.md")
+        if name != GLOSSARY and path.is_file():
+            found.terms |= terms_in(path.read_text(encoding="utf-8"))
     app.left_out, config.course_left_out = found, sorted(found.titles)
+
+
+def _require_known(config) -> None:
+    """Exige que las páginas que nombra course.toml estén en el índice."""
+    course = config.course_settings
+    pages = {name.rpartition("/")[2] for name in config.external_site_map}
+    for key, named in (("keep", course.keep), ("leave_out", course.leave_out)):
+        if unknown := [name for name in named if name not in pages]:
+            raise SystemExit(
+                f"\n`{key}`, en course.toml: se esperaban páginas del índice (_toc.yml), y llegó "
+                f"«{unknown[0]}».\n\n{ADVICE}"
+            )
 
 
 def mend_source(app: Sphinx, docname: str, text: str) -> str:
@@ -128,8 +226,9 @@ def mend_description(app: Sphinx, what, name, described, options, lines: list[st
 
 
 def forget_built(app: Sphinx, exception: Exception | None) -> None:
-    """Borra lo que quedó de una construcción con más temas."""
-    if exception is None and app.builder.name == "html":
+    """Borra lo que quedó de una construcción con más temas, y dice qué páginas no tiene."""
+    if exception is None and app.builder.name == "html" and app.config.course_left_out:
+        logger.info("páginas que este curso no tiene: %s", ", ".join(app.config.course_left_out))
         for name in app.config.course_left_out:
             Path(app.outdir, f"{name}.html").unlink(missing_ok=True)
             Path(app.outdir, "notebooks", f"{name}.ipynb").unlink(missing_ok=True)

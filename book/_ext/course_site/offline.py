@@ -15,6 +15,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from course_lib.course_settings import logo_svg
+
 from .pictures import placed
 from .questions import Markup
 from .styles import SHEET
@@ -84,7 +86,7 @@ def write_worker(app: Sphinx, exception: Exception | None) -> None:
 
 
 def write_manifest(app: Sphinx, folder: Path) -> None:
-    logo = Path(app.srcdir, app.config.html_logo).read_text(encoding="utf-8")
+    logo = logo_svg(Path(app.srcdir, app.config.html_logo))
     for side, name in ICONS.items():
         (folder / name).write_bytes(icon(logo, side))
     described = {

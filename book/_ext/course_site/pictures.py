@@ -19,6 +19,8 @@ from PIL import Image, ImageFont
 from PIL.PngImagePlugin import PngInfo
 from sphinx.application import Sphinx
 
+from course_lib.course_settings import logo_svg
+
 from .diagrams import SVG
 from .downloads import site_address
 
@@ -59,7 +61,7 @@ def first_figure(app: Sphinx, pagename: str, doctree: nodes.document) -> str:
     chapter = f"book/{pagename.partition('/')[2]}"
     if not pagename.startswith("book/") and chapter in app.env.all_docs:
         return first_figure(app, chapter, app.env.get_doctree(chapter))
-    return Path(app.srcdir, app.config.html_logo).read_text(encoding="utf-8")
+    return logo_svg(Path(app.srcdir, app.config.html_logo))
 
 
 def compose(title: str, course: str, figure: str) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from course_lib._extras import extra
-from course_lib.course_settings import AS_IT_COMES, CourseSettings
+from course_lib.course_settings import AS_IT_COMES, CourseSettings, logo_svg
 from course_lib.grading.classroom.comparison import ClassComparison
 from course_lib.grading.classroom.identical import same_code
 from course_lib.grading.classroom.results import (
@@ -192,7 +192,7 @@ def _render(template: str, course: CourseSettings, **values: object) -> str:
 @functools.cache
 def _embedded(logo: Path) -> str:
     """El logotipo dentro de la página; como imagen, nada de lo que tenga se ejecuta."""
-    return "data:image/svg+xml;base64," + base64.b64encode(logo.read_bytes()).decode()
+    return "data:image/svg+xml;base64," + base64.b64encode(logo_svg(logo).encode()).decode()
 
 
 @functools.cache
