@@ -114,7 +114,8 @@ celda
 
 def without_palm(docname, text, *terms):
     titles = {"book/palm": "PaLM", "exercises/palm": "Ejercicios"}
-    return LeftOut(titles, front="book/index", terms=set(terms)).retell(docname, text)
+    labels = {"eq-x": ("book/palm", "")}
+    return LeftOut(titles, labels, "book/index", set(terms)).retell(docname, text)
 
 
 def test_the_front_page_says_nothing_of_what_is_not_there():
@@ -130,6 +131,38 @@ def test_the_glossary_keeps_what_is_named():
     assert re.findall(r"^\w+$", told, re.M) == ["atención", "clave"]
     assert told.count("Primer capítulo") == 1 and told.endswith("(*key*) Una fila.\n:::\n")
     assert "celda" in without_palm("book/glossary", GLOSSARY, "compuerta")
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("Aquí ({doc}`palm`) y ({doc}`bert`).", "Aquí y ({doc}`bert`)."),
+        ("Uno. Las soluciones, si\nhacen falta, están en {doc}`palm`. Dos.", "Uno. Dos."),
+        ("Uno. Las {doc}`soluciones <palm>` tienen su página.", "Uno."),
+        ("Uno. Después, {doc}`palm` junta\nlo demás. Dos.", "Uno. Dos."),
+        ("Si sí, sigue con {doc}`palm`: es corto. Dos.", "Si sí, sigue adelante. Dos."),
+        ("la {eq}`eq-x` de {doc}`palm`", "la de «PaLM»"),
+        ("Después, {doc}`bert` junta. Sigue con {doc}`palm`.", None),
+    ],
+)
+def test_what_is_said_of_a_page_that_is_not_there(written, told):
+    mended = without_palm("book/a", written)
+    assert mended == (told or "Después, {doc}`bert` junta. Sigue con PaLM.")
+
+
+def test_the_cards_that_stay_fill_their_row():
+    card = ":::{grid-item-card} X\n:link: /book/%s\n:link-type: doc\n:::\n"
+    grid = "::::{grid} 1 1 3 3\n:gutter: 3\n\n" + card % "a" + card % "b" + card % "palm" + "::::\n"
+    told = without_palm("book/index", grid)
+    assert told.startswith("::::{grid} 1 1 2 2\n") and told.count("{grid-item-card}") == 2
+
+
+def test_without_solutions_nothing_else_changes():
+    titles = {"solutions/palm": "Soluciones"}
+    only = LeftOut(titles, front="book/index")
+    assert only.retell("book/index", FRONT + "```{diagram} course_map\n```\n").count("course_map")
+    page = "# A\n\n## Ejercicios\n\nVe a {doc}`/exercises/palm` ({doc}`así </solutions/palm>`).\n"
+    assert only.retell("book/a", page) == page.replace(" ({doc}`así </solutions/palm>`)", "")
 
 
 def test_a_chapter_that_stays_has_no_exercises_of_what_left():
@@ -174,6 +207,7 @@ def test_a_course_leaves_a_topic_and_is_named_by_its_course_file(tiny_book):
     assert len(library.select("article a[href*='palm.html']")) >= 2
     assert "Portada" in BeautifulSoup(book.html("book/index"), "html.parser").h1.text
 
+    (book.folder / "_build" / "html" / "_static" / "models" / "palm").mkdir(parents=True)
     course = book.folder / "course.toml"
     course.write_text(COURSE, encoding="utf-8")
     (book.folder / "escudo.svg").write_text(LOGO, encoding="utf-8")
@@ -203,6 +237,7 @@ def assert_left_out(book):
     assert "capítulo PaLM, por dentro" in book.html("book/api")
     for name in ("exercises/attention", "book/index", "book/api"):
         assert "palm.html" not in book.html(name) and "Otra" not in book.html(name)
+    assert not (built / "_static" / "models" / "palm").exists()
     downloaded = (built / "notebooks" / "book" / "attention.ipynb").read_text("utf-8")
     assert "Lo sigue PaLM, por dentro, o ese cap" in downloaded and "Una tarjeta" not in downloaded
 

@@ -217,7 +217,7 @@ def test_published_downloads_link_to_the_site(tiny_book):
     book.write(
         "book/uno",
         "# Uno\n\n{term}`atención`, {doc}`dos`, {doc}`la otra </book/dos>`, "
-        "{term}`mira <atención>`, {ref}`así <sec-dos>`, {ref}`sec-dos`, {doc}`/solutions/uno`, "
+        "{term}`mira <atención>`, {ref}`así <sec-dos>`, {ref}`sec-dos`, "
         "{cite:t}`luong2015effective`, {eq}`eq-a`, {numref}`fig-a`.\n\n$$\na\n$$ (eq-a)\n\n"
         "```{diagram} caja\n:name: fig-a\n:alt: Una caja.\nPie.\n```\n\n"
         "```{code-cell} ipython3\nimport course_lib\n```\n",
@@ -247,5 +247,4 @@ def test_published_downloads_link_to_the_site(tiny_book):
     ):
         assert link in text
     assert re.search(rf"Luong et al. \[\[2015\]\({page}/fin.html#", text)
-    assert "/solutions/uno," in text
     assert (folder / "figures" / "caja.svg").is_file()

@@ -5,7 +5,6 @@ import shutil
 import sys
 from pathlib import Path
 
-from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -20,12 +19,14 @@ def solutions_included(config) -> bool:
     return str(value).lower() not in {"0", "false", "no"}
 
 
-def leave_out_solutions(app: Sphinx, config) -> None:
+def read_switch(app: Sphinx, config) -> None:
     config.course_include_solutions = solutions_included(config)
-    if config.course_include_solutions:
-        return
-    drop_pages(config, {name for name in config.external_site_map if name.startswith(SOLUTIONS)})
-    config.exclude_patterns.append(f"{SOLUTIONS}**")
+
+
+def solutions_left_out(config) -> set[str]:
+    """Las páginas de soluciones que no van."""
+    pages = [] if config.course_include_solutions else config.external_site_map
+    return {name for name in pages if name.startswith(SOLUTIONS)}
 
 
 def drop_pages(config, names: set[str]) -> None:
@@ -38,14 +39,6 @@ def drop_pages(config, names: set[str]) -> None:
                 document.subtrees.remove(subtree)
     for name in names:
         site_map.pop(name, None)
-
-
-def keep_text_of_left_out(app: Sphinx, env, node, contnode):
-    """Un enlace a una solución que no está en el sitio queda como texto, sin advertencia."""
-    target = node.get("reftarget", "").lstrip("/")
-    if not env.config.course_include_solutions and target.startswith(SOLUTIONS):
-        return contnode if isinstance(contnode, nodes.Node) else nodes.Text(target)
-    return None
 
 
 def warnings_fail(app: Sphinx) -> None:
@@ -87,8 +80,6 @@ def count_pages(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     app.add_config_value("course_include_solutions", True, "env")
     app.add_config_value("course_strict", True, "")
-    # sphinx-external-toc lee el índice con prioridad 900.
-    app.connect("config-inited", leave_out_solutions, priority=950)
-    app.connect("missing-reference", keep_text_of_left_out)
+    app.connect("config-inited", read_switch)
     app.connect("builder-inited", warnings_fail)
     app.connect("build-finished", count_pages)

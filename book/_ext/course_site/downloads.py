@@ -23,6 +23,7 @@ from course_lib.notebooks import release
 from .answers import BuiltBook
 from .contents import stop
 from .execution import read_notebook
+from .identity import named
 from .left_out import mend_source
 from .portable import to_jupyter
 
@@ -181,6 +182,7 @@ def for_download(app: Sphinx, pagename: str, *, prepares: bool = True) -> str:
     notebook = nbformat.reads(notebook_text(app, pagename), as_version=4)
     book = BuiltBook(app, pagename, site_address(app.config), f"{FOLDER}/figures")
     parser = create_md_parser(app.env.myst_config, RendererHTML)
+    notebook.cells[0].source = named(app, pagename, notebook.cells[0].source)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = to_jupyter(mend_source(app, pagename, cell.source), book, parser)

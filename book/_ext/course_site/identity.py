@@ -26,8 +26,14 @@ def read_settings(app: Sphinx, config) -> None:
 
 
 def name_the_front_page(app: Sphinx, docname: str, source: list[str]) -> None:
-    if docname == app.config.root_doc and app.config.course_name:
-        source[0] = TITLE.sub(lambda _: f"# {app.config.course_name}", source[0], count=1)
+    source[0] = named(app, docname, source[0])
+
+
+def named(app: Sphinx, docname: str, text: str) -> str:
+    """Da una página, o su primera celda, con el nombre del curso si es la portada."""
+    if docname != app.config.root_doc or not app.config.course_name:
+        return text
+    return TITLE.sub(lambda _: f"# {app.config.course_name}", text, count=1)
 
 
 def sign(app: Sphinx, pagename, templatename, context, doctree) -> None:

@@ -75,6 +75,18 @@ def load_scripts(app: Sphinx, pagename, templatename, context, doctree) -> None:
         app.add_css_file("labs/labs.css")
 
 
+def forget_models(app: Sphinx, exception: Exception | None) -> None:
+    """Borra los modelos que ya no usa ninguna página: ocupan más que todo lo demás."""
+    if exception is not None or app.builder.name != "html":
+        return
+    built = Path(app.outdir)
+    pages = "".join(path.read_text(encoding="utf-8") for path in built.glob("book/*.html"))
+    for model in (built / SERVED).glob("*"):
+        if f'data-model="{model.name}"' not in pages:
+            shutil.rmtree(model)
+
+
 def setup(app: Sphinx) -> None:
     app.add_directive("laboratory", Laboratory)
     app.connect("html-page-context", load_scripts)
+    app.connect("build-finished", forget_models)

@@ -1,8 +1,9 @@
-"""Un curso con menos temas: qué páginas quedan fuera del sitio, y qué dice de ellas el resto.
+"""Un curso con menos temas o sin soluciones: qué páginas no tiene, y qué dice de ellas el resto.
 
 Los temas son los de `course.toml`. Un enlace a lo que no está queda como texto. Desaparece lo que
 solo hablaba de ello: en la portada, las tarjetas, los renglones y el mapa del curso entero; en el
-glosario, los términos; en un capítulo, sus ejercicios. Nada avisa y nada queda roto.
+glosario, los términos; en un capítulo, sus ejercicios, sus soluciones y con qué se sigue. Nada
+avisa y nada queda roto.
 """
 
 import json
@@ -17,7 +18,7 @@ from sphinx.util.nodes import split_explicit_title
 
 from course_lib.course_settings import CourseSettings, known_topics
 
-from .contents import ADVICE, drop_pages
+from .contents import ADVICE, drop_pages, solutions_left_out
 from .journey import EXERCISES
 
 logger = logging.getLogger(__name__)
@@ -29,6 +30,7 @@ ROLE = re.compile(r"\{(doc|ref|numref|eq)\}`([^`]+)`")
 IN_DESCRIPTION = re.compile(r":(doc|eq):`([^`]+)`")
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s:]+\.(?:md|ipynb))(?:#[\w-]+)?\)")
 CARD = re.compile(r"^(:{3,})\{grid-item-card\}[^\n]*\n:link: (\S+)\n.*?^\1$\n*", re.M | re.S)
+GRID = re.compile(r"^(:{3,})\{grid\}((?: \d)+)(\n.*?^\1$)", re.M | re.S)
 EMPTY_GRID = re.compile(r"^(:{3,})\{grid\}[^\n]*\n(?::[\w-]+:[^\n]*\n)*\s*^\1$\n*", re.M)
 WHOLE_MAP = re.compile(r"^```\{diagram\} course_map\n.*?^```$\n*", re.M | re.S)
 HEADING = re.compile(r"(#+) .+")
@@ -37,6 +39,15 @@ OWN_EXERCISES = re.compile(r"^## Ejercicios\n.*?(?=^#|\Z)", re.M | re.S)
 ENTRIES = re.compile(r"^(:::\{glossary\}\n)(.*?)(?=^:::$)", re.M | re.S)
 TERM = re.compile(r"\{term\}`(?:[^`<]*<([^`>]+)>|([^`<]+))`")
 FIRST = re.compile(r"\s+Primer capítulo:\s+\{doc\}`(\w+)`\.")
+# Lo que se dice de una página que no está, y lo que queda en su lugar.
+TOLD = (
+    (re.compile(r"\s+\(\{doc\}`([^`]+)`\)"), ""),
+    (re.compile(r"\s+Las soluciones[^.`]*\{doc\}`([^`]+)`\."), ""),
+    (re.compile(r"\s+Las \{doc\}`([^`]+)` tienen su página\."), ""),
+    (re.compile(r"\s+Después, (?:en )?\{doc\}`([^`]+)`[^.]*\."), ""),
+    (re.compile(r"sigue con \{doc\}`([^`]+)`[^.]*"), "sigue adelante"),
+)
+TWICE = re.compile(r"(de «([^»]+)») de \2")
 
 Absent = Callable[[str], bool]
 """Dice si lo que nombra un enlace no está en el sitio."""
@@ -79,15 +90,22 @@ class LeftOut:
 
         if not self.titles:
             return text
-        text = CARD.sub(lambda m: "" if is_out(m[2]) else m[0], text)
-        text = WHOLE_MAP.sub("", EMPTY_GRID.sub("", text))
+        if self.has_chapters:
+            text = _without_cards(text, is_out)
         if docname == self.front:
             text = _front_page(text, is_out)
         elif docname == GLOSSARY:
             text = ENTRIES.sub(lambda m: m[1] + self._entries(m[2], is_out), text)
         text = OWN_EXERCISES.sub(lambda m: "" if sheets_are_out(m[0]) else m[0], text)
+        for pattern, instead in TOLD:
+            text = pattern.sub(lambda m, new=instead: new if is_out(_target(m[1])) else m[0], text)
         text = LINK.sub(lambda m: m[1] if is_out(m[2].rpartition(".")[0]) else m[0], text)
-        return self.without_roles(ROLE, docname, text)
+        return TWICE.sub(r"\1", self.without_roles(ROLE, docname, text))
+
+    @property
+    def has_chapters(self) -> bool:
+        """Si lo que no está es más que las soluciones."""
+        return any(name.startswith("book/") for name in self.titles)
 
     def _entries(self, text: str, is_out: Absent) -> str:
         """Las entradas del glosario que presenta, o nombra, algo de lo que está."""
@@ -140,11 +158,14 @@ def _first_out(entry: str, is_out: Absent) -> bool:
     return first is not None and is_out(first[1])
 
 
+def _target(content: str) -> str:
+    """A dónde lleva un rol."""
+    return split_explicit_title(content)[2]
+
+
 def _links(text: str) -> list[str]:
     """Las páginas a las que lleva un texto, como las nombra."""
-    roles = [
-        split_explicit_title(content)[2] for kind, content in ROLE.findall(text) if kind == "doc"
-    ]
+    roles = [_target(content) for kind, content in ROLE.findall(text) if kind == "doc"]
     return roles + [target.rpartition(".")[0] for _, target in LINK.findall(text)]
 
 
@@ -163,6 +184,19 @@ def _front_page(text: str, is_out: Absent) -> str:
         if block and not (kept and _hollow(block, kept[-1])):
             kept.append(block)
     return "\n\n".join(reversed(kept))
+
+
+def _without_cards(text: str, is_out: Absent) -> str:
+    """El texto sin las tarjetas de lo que no está, ni el mapa del curso entero."""
+    text = CARD.sub(lambda m: "" if is_out(m[2]) else m[0], text)
+    return GRID.sub(_as_wide_as_its_cards, WHOLE_MAP.sub("", EMPTY_GRID.sub("", text)))
+
+
+def _as_wide_as_its_cards(grid: re.Match) -> str:
+    """Una cuadrícula con tantas columnas, a lo sumo, como tarjetas le quedan."""
+    cards = len(CARD.findall(grid[3]))
+    columns = " ".join(str(min(int(each), cards)) for each in grid[2].split())
+    return f"{grid[1]}{{grid}} {columns}{grid[3]}"
 
 
 def _hollow(block: str, following: str) -> bool:
@@ -184,7 +218,7 @@ def pages_left_out(course: CourseSettings) -> set[str]:
 def leave_out_topics(app: Sphinx, config) -> None:
     found, course = LeftOut(front=config.root_doc), config.course_settings
     _require_known(config)
-    names = pages_left_out(course)
+    names = pages_left_out(course) | solutions_left_out(config)
     for name in sorted(names):
         for path in Path(app.srcdir).glob(f"{name}.*"):
             if path.suffix in (".md", ".ipynb"):
@@ -226,12 +260,15 @@ def mend_description(app: Sphinx, what, name, described, options, lines: list[st
 
 
 def forget_built(app: Sphinx, exception: Exception | None) -> None:
-    """Borra lo que quedó de una construcción con más temas, y dice qué páginas no tiene."""
-    if exception is None and app.builder.name == "html" and app.config.course_left_out:
-        logger.info("páginas que este curso no tiene: %s", ", ".join(app.config.course_left_out))
-        for name in app.config.course_left_out:
-            Path(app.outdir, f"{name}.html").unlink(missing_ok=True)
-            Path(app.outdir, "notebooks", f"{name}.ipynb").unlink(missing_ok=True)
+    """Borra lo que quedó de una construcción con más temas, y dice qué capítulos no tiene."""
+    left_out, built = app.config.course_left_out, Path(app.outdir)
+    if exception is not None or app.builder.name != "html" or not left_out:
+        return
+    for name in left_out:
+        for file in (f"{name}.html", f"notebooks/{name}.ipynb"):
+            (built / file).unlink(missing_ok=True)
+    if chapters := [name.removeprefix("book/") for name in left_out if name.startswith("book/")]:
+        logger.info("capítulos que este curso no tiene: %s", ", ".join(chapters))
 
 
 def setup(app: Sphinx) -> None:

@@ -148,5 +148,14 @@ def _stamp(path: Path) -> str:
         return image.info.get(STAMP, "")
 
 
+def forget_others(app: Sphinx, exception: Exception | None) -> None:
+    """Borra los dibujos de las páginas que ya no están."""
+    folder = Path(app.outdir, FOLDER)
+    for path in folder.rglob("*.png") if exception is None else ():
+        if path.relative_to(folder).with_suffix("").as_posix() not in app.env.all_docs:
+            path.unlink()
+
+
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", add_picture)
+    app.connect("build-finished", forget_others)
