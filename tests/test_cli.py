@@ -539,6 +539,11 @@ def test_doctor_knows_the_pages_of_the_book(tmp_path, monkeypatch):
     (tmp_path / "course.toml").write_text('leave_out = ["palm"]', encoding="utf-8")
     assert doctor._course().value
     assert [each.value for each in doctor._absent_pages()] == ["palm"]
+    (tmp_path / "course.toml").write_text('leave_out = ["decoder"]', encoding="utf-8")
+    (absent, asked) = doctor._absent_pages()
+    assert (
+        absent.value == "decoder" and "decoder, que pide decoding, palm, training" in asked.remedy
+    )
     (tmp_path / "course.toml").write_text('keep = ["nada"]', encoding="utf-8")
     assert "`keep`, en course.toml: no hay una página «nada»" in doctor._course().remedy
     assert not doctor._absent_pages()

@@ -8,6 +8,7 @@ import platform
 import re
 import shutil
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -99,7 +100,26 @@ def _absent_pages() -> list[Finding]:
         absent = find_course_settings().absent_chapters
     except CourseSettingsError:
         return []
-    return [Finding("Capítulos que no tiene", ", ".join(sorted(absent)))] if absent else []
+    found = [Finding("Capítulos que no tiene", ", ".join(sorted(absent)))] if absent else []
+    if asked := _asked_for(absent):
+        told = "; ".join(f"{page}, que pide {', '.join(who)}" for page, who in asked.items())
+        found.append(
+            Finding("Capítulos que otros piden", "", remedy=f"{told}. Con `keep` se quedan")
+        )
+    return found
+
+
+def _asked_for(absent: Collection[str]) -> dict[str, list[str]]:
+    """De los capítulos que no tiene, los que otros dan por leídos, y cuáles («Hace falta…»)."""
+    asked: dict[str, list[str]] = {}
+    for path in sorted((Path(course_lib.__file__).parents[1] / "book").glob("*.md")):
+        needs = re.search(r"\*Hace falta\*(.*?)\*Se lee", path.read_text(encoding="utf-8"), re.S)
+        if needs is None or path.stem in absent:
+            continue
+        for page in re.findall(r"\{doc\}`(\w+)`", needs[1]):
+            if page in absent:
+                asked.setdefault(page, []).append(path.stem)
+    return asked
 
 
 def _pages() -> list[str]:
