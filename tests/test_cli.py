@@ -373,7 +373,7 @@ def test_the_course_file_says_what_counts_and_in_which_scale(fake_grader, tmp_pa
     )
     (tmp_path / "otro.toml").write_text("scale = 7", encoding="utf-8")
     wrong = run("grade", "class", "--out", "out", "--config", "otro.toml")
-    assert wrong.exit_code == 2 and "se esperaba una de estas: 0-10" in wrong.stderr
+    assert wrong.exit_code == 2 and "se esperaba una de estas: 0-5, 0-10" in wrong.stderr
     assert "Traceback" not in wrong.output
 
 
