@@ -83,13 +83,18 @@ class Case:
         parts.append("Repítelo con verdict.case.run(); las entradas están en verdict.case.inputs")
         return "\n".join(parts)
 
-    def _named(self) -> list[tuple[str, Any]]:
+    @property
+    def names(self) -> list[str]:
+        """Cómo se llama cada entrada en la respuesta."""
         names = [f"entrada {i + 1}" for i in range(len(self._case))]
         if self._exercise.call is direct_call:
             with contextlib.suppress(TypeError, ValueError):
                 found = list(inspect.signature(self._answer).parameters)
                 names = found if len(found) == len(names) else names
-        return list(zip(names, self._case, strict=True))
+        return names
+
+    def _named(self) -> list[tuple[str, Any]]:
+        return list(zip(self.names, self._case, strict=True))
 
     def small(self) -> str:
         """El caso en una línea, para hacerlo a mano; vacío si no cabe."""

@@ -22,6 +22,7 @@ from course_lib.judging.compiled import PREPARED, exercise_after
 from course_lib.judging.exercise import Exercise
 from course_lib.judging.invariants import told_invariants
 from course_lib.judging.plain_data import tensors_in
+from course_lib.judging.relations import told_relation
 from course_lib.judging.running import draw_cases, run_cases
 from course_lib.judging.session import TooLongError, limited
 from course_lib.judging.verdict import Verdict
@@ -115,6 +116,8 @@ def _seen(
         with torch.inference_mode(False), torch.enable_grad():
             (outcome,) = run_cases(exercise, student, [cases[index]])
             facts = told_invariants(exercise, cases, outcome, index, seed)
+            if not verdict.hinted and (told := told_relation(exercise, student, case.names, seed)):
+                facts.append(told)
     if hand and (told := _by_hand(exercise, student, cases)):
         facts.append(told)
     return case, facts
