@@ -17,6 +17,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NOMBRE", help=", ".join(available))
     parser.add_argument("--device", default="cpu", help="cpu (la de por defecto), cuda o mps")
     parser.add_argument("--threads", type=int, default=1, help="hilos de torch; por defecto, 1")
+    parser.add_argument(
+        "--label", default="", metavar="ETIQUETA", help="guarda aparte lo de otra máquina: amd"
+    )
     options = parser.parse_args()
     if unknown := set(options.names) - set(available):
         parser.error(f"no existe {', '.join(sorted(unknown))}; las hay: {', '.join(available)}")
@@ -25,7 +28,7 @@ def main() -> None:
         module = importlib.import_module(f"benchmarks.{name}")
         with torch.no_grad():
             rows = module.run(options.device)
-        _report.publish(name, module.__doc__, rows, options.device)
+        _report.publish(name, module.__doc__, rows, options.device, options.label)
 
 
 if __name__ == "__main__":

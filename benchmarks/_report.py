@@ -13,9 +13,12 @@ from rich.table import Table
 RESULTS = Path(__file__).parent / "results"
 
 
-def publish(name: str, description: str, rows: list[dict[str, Any]], device: str) -> None:
-    """Muestra las filas y las guarda; en otro dispositivo que la CPU, con su nombre."""
-    stem = name if device == "cpu" else f"{name}-{torch.device(device).type}"
+def publish(
+    name: str, description: str, rows: list[dict[str, Any]], device: str, label: str = ""
+) -> None:
+    """Muestra las filas y las guarda; las de otro dispositivo u otra máquina, con su nombre."""
+    kind = "" if device == "cpu" else torch.device(device).type
+    stem = "-".join(filter(None, (name, kind, label)))
     title, *details = description.strip().split("\n\n")
     machine = describe_machine(device)
     Console().print(_terminal_table(title, rows))
