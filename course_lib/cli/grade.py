@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -485,6 +485,9 @@ def _print_summary(results: object, published: object, anonymity: object | None 
             names = f"{len(published.missing)}; sin --anonymous se dice quiénes"
         text = f"Sin lugar en la hoja o en el ZIP de {published.platform}: {names}"
         console.print(text, markup=False, highlight=False, soft_wrap=True)
+    if published.absent:
+        text = _absent_told(published.absent, names=anonymity is None)
+        console.print(clean(text, 2000), markup=False, highlight=False, soft_wrap=True)
     for name, path in published.files.items():
         console.print(f"{name}: {path}", markup=False, highlight=False, soft_wrap=True)
 
@@ -536,7 +539,15 @@ def _foreseen_in_words(
     if sheet is not None:
         strangers = {o.entry.student: None for o in found if not sheet.rows_of(o.entry)}
         yield f"No están en la hoja: {', '.join(strangers) or 'nadie; están todos'}."
+        if absent := sheet.absent(one.entry for one in found):
+            yield _absent_told(absent, names=True)
     yield "No se ejecutó ni se escribió nada."
+
+
+def _absent_told(absent: Sequence[str], *, names: bool) -> str:
+    """Dice cuántos de la hoja no entregaron nada y, si se puede, quiénes."""
+    told = f" ({', '.join(absent[:20])}{', …' if len(absent) > 20 else ''})" if names else ""
+    return f"No entregaron nada, según la hoja: {len(absent)}{told}."
 
 
 def _class_table(results: object) -> Table:

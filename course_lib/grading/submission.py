@@ -93,6 +93,8 @@ def read_submission(content: Path | bytes) -> Submission:
         content = _read_file(Path(content))
     if len(content) > MAX_FILE:
         raise SubmissionError(f"el archivo pasa de {MAX_FILE >> 20} MB: quítale las salidas")
+    if not content.strip():
+        raise SubmissionError("el archivo está vacío: quizá no llegó a guardarse")
     try:
         notebook = json.loads(content.decode("utf-8-sig"), parse_constant=lambda name: None)
     except UnicodeDecodeError:

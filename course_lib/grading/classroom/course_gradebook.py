@@ -10,7 +10,7 @@ leen ninguno: de ellos sale el nombre de cada quien, y se devuelven con la nota,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -88,6 +88,16 @@ class CourseGradebook:
         found = self._index.get(comparable(entry.student), [])
         return found if len(found) == 1 else []
 
+    def absent(self, entries: Iterable[Entry]) -> list[str]:
+        """Da quienes están en el libro y no entregaron nada."""
+        came = {row for entry in entries for row in self._rows_named(entry)}
+        named = [self._whole_name(row) for row in self.students if row not in came]
+        return [name for name in named if name and name != _CANVAS["test"]]
+
+    def _rows_named(self, entry: Entry) -> list[int]:
+        """Las de quien entregó y, si no se sabe cuál es la suya, las de quienes se llaman así."""
+        return self.rows_of(entry) or self._index.get(comparable(entry.student), [])
+
     def delivered(self, entry: Entry) -> datetime | None:
         """Da cuándo entregó, si el libro lo dice: solo el de GitHub, con una fecha ISO."""
         rows = self.rows_of(entry) if self.when is not None else []
@@ -99,11 +109,10 @@ class CourseGradebook:
 
     def name_of(self, entry: Entry) -> str:
         """Da el nombre con que figura quien entregó; vacío si no está en el libro."""
-        return " ".join(
-            clean_name(self._cell(row, column))
-            for row in self.rows_of(entry)
-            for column in self.names
-        ).strip()
+        return " ".join(map(self._whole_name, self.rows_of(entry)))
+
+    def _whole_name(self, row: int) -> str:
+        return " ".join(clean_name(self._cell(row, column)) for column in self.names).strip()
 
     def worth(self, row: int) -> Decimal | None:
         """Da lo que vale la tarea; None si el libro no lo dice."""
@@ -145,6 +154,9 @@ class GradesSheet(Protocol):
 
     def rows_of(self, entry: Entry) -> list[int]:
         """Da las filas de quien entregó."""
+
+    def absent(self, entries: Iterable[Entry]) -> list[str]:
+        """Da quienes están y no entregaron nada."""
 
     def delivered(self, entry: Entry) -> datetime | None:
         """Da cuándo entregó, si se dice."""

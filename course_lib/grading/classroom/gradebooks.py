@@ -67,7 +67,7 @@ def write_grades(results: ClassResults, path: Path) -> None:
         path: dónde se escribe.
     """
     worth = dict(sorted({**results.counted, **results.worth}.items()))
-    exercises = {e.name: e.max_points for topic in results.topics for e in topic.exercises}
+    exercises = {e.name: e.max_points for topic in results.explained for e in topic.exercises}
     header = ["Estudiante", "Participante", "Archivos", "Total", "Máximo", "Porcentaje"]
     header += _grade_header(results)
     header += [

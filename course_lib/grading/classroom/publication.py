@@ -10,6 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from course_lib.files import write_atomically
 from course_lib.grading.classroom.anonymous import ANONYMOUS, NOTEBOOKS, Anonymity
@@ -55,6 +56,7 @@ class Published:
         scale: cuántos aprueban, y si lo que se sube va en la escala del curso o en puntos.
         missing: los estudiantes que no tienen lugar en lo que se sube a la plataforma.
         platform: su nombre; vacío si no se sube a ninguna.
+        absent: quienes están en la hoja o en el libro y no entregaron nada.
     """
 
     files: dict[str, Path]
@@ -62,6 +64,7 @@ class Published:
     scale: str = ""
     missing: tuple[str, ...] = ()
     platform: str = ""
+    absent: tuple[str, ...] = ()
 
 
 def publish(
@@ -92,7 +95,10 @@ def publish(
     when = when or datetime.now().astimezone()
     told = {"when": when, "course": results.course}
     pages = {s.page: feedback_page(s, site=site, **told) for s in results.students}
-    files = _write_reading(results, folder, changes, anonymity, when)
+    entries = [one.entry for one in results.works]
+    absent = () if worksheet is None else tuple(worksheet.absent(entries))
+    shown = {"when": when, "changes": changes, "absent": absent}
+    files = _write_reading(results, folder, anonymity, shown)
     files |= {"Notas": folder / "grades.csv"}
     files["Notas, en una hoja de cálculo"] = folder / "grades.xlsx"
     _write_pages(folder, "feedback", pages)
@@ -114,26 +120,25 @@ def publish(
         files[f"Retroalimentación para {name}"] = bundle
     written = {name: path for name, path in files.items() if path.exists()}
     told = (_why_counted(results), _scale_told(results, worksheet))
-    return Published(written, *told, tuple(dict.fromkeys(missing)), name)
+    return Published(written, *told, tuple(dict.fromkeys(missing)), name, absent)
 
 
 def _write_reading(
     results: ClassResults,
     folder: Path,
-    changes: ClassComparison | None,
     anonymity: Anonymity | None,
-    when: datetime,
+    shown: dict[str, Any],
 ) -> dict[str, Path]:
     """Escribe lo que lee quien califica, con nombres o sin ellos, y borra lo de la otra manera."""
     where = folder if anonymity is None else folder / ANONYMOUS
     read = results if anonymity is None else anonymity.results(results)
-    if anonymity is not None and changes is not None:
-        changes = anonymity.comparison(changes)
-    told = {"when": when, "course": results.course}
-    shown = {s.evidence_page: evidence_page(s, **told) for s in read.students if s.topics}
+    if anonymity is not None and shown["changes"] is not None:
+        shown = shown | {"changes": anonymity.comparison(shown["changes"])}
+    told = {"when": shown["when"], "course": results.course}
+    pages = {s.evidence_page: evidence_page(s, **told) for s in read.students if s.topics}
     report, notebooks = where / "report.html", []
-    write_atomically(report, class_report(read, when=when, changes=changes).encode())
-    _write_pages(where, "evidence", shown)
+    write_atomically(report, class_report(read, **shown).encode())
+    _write_pages(where, "evidence", pages)
     if anonymity is not None:
         notebooks = anonymity.write_notebooks(results.works, where / NOTEBOOKS)
     _remove_others(folder / ANONYMOUS / NOTEBOOKS, "*.ipynb", notebooks)
@@ -141,7 +146,7 @@ def _write_reading(
     _write_pages(other, "evidence", {})
     _remove_others(other, "report.html", [])
     files = {"Informe de la clase": report}
-    if shown:
+    if pages:
         files["Su código y los casos que fallan, solo para ti"] = where / "evidence"
     if notebooks:
         files["Los cuadernos, sin nombres"] = where / NOTEBOOKS

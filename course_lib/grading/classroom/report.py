@@ -96,7 +96,11 @@ def feedback_page(
 
 
 def class_report(
-    results: ClassResults, *, when: datetime | None = None, changes: ClassComparison | None = None
+    results: ClassResults,
+    *,
+    when: datetime | None = None,
+    changes: ClassComparison | None = None,
+    absent: Sequence[str] = (),
 ) -> str:
     """Escribe la página de la clase, para quien da el curso.
 
@@ -104,6 +108,7 @@ def class_report(
         results: lo que obtuvo la clase; puede no haber ninguna entrega.
         when: cuándo se calificó.
         changes: la comparación con otra calificación, si se pidió.
+        absent: quienes no entregaron nada, si se sabe; sin nombres, solo se dice cuántos.
 
     Devuelve:
         str: una página HTML completa.
@@ -114,7 +119,10 @@ def class_report(
         group=results,
         when=when,
         changes=changes,
-        copies=[(t, same) for t in results.topics for same in same_code(results.students, t.name)],
+        absent=absent,
+        copies=[
+            (t, same) for t in results.explained for same in same_code(results.students, t.name)
+        ],
         totals_plot=_totals_plot,
         shares_plot=_shares_plot,
     )

@@ -125,9 +125,14 @@ class ClassResults:
         return [topic.outline.title for topic in self.topics if topic.name not in self.counted]
 
     @property
+    def explained(self) -> list[ClassTopic]:
+        """Los temas que explica el informe: los que cuentan; si no cuenta ninguno, todos."""
+        return [topic for topic in self.topics if topic.name in self.counted] or self.topics
+
+    @property
     def several(self) -> bool:
         """Si el total puede no ser lo mismo que los puntos de un tema."""
-        return max(len(self.topics), len(self.counted)) > 1
+        return max(len(self.explained), len(self.counted)) > 1
 
     @property
     def median(self) -> int:
@@ -274,7 +279,7 @@ class Student:
     @property
     def undated(self) -> list[str]:
         """Los temas con plazo de los que no se sabe cuándo entregó."""
-        return [topic.outline.title for topic in self.topics if topic.undated]
+        return [topic.outline.title for topic in self.topics if topic.counts and topic.undated]
 
     @property
     def adjustments(self) -> list[str]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from course_lib.grading.classroom.collection import Entry
-from course_lib.grading.classroom.untrusted_text import plain_cell
+from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell
 
 _MAX_CELL = 1 << 26
 _REQUIRED = ("identifier", "grade", "modified")
@@ -75,6 +75,16 @@ class Worksheet:
             return self._index.get(("number", entry.participant.lstrip("0")), [])
         found = self._index.get(("name", name), [])
         return found if len(found) == 1 else []
+
+    def absent(self, entries: Iterable[Entry]) -> list[str]:
+        """Da quienes están en la hoja y no entregaron nada."""
+        came = {row for entry in entries for row in self._rows_named(entry)}
+        rows = (row for row in range(len(self.rows)) if row not in came)
+        return [clean_name(self.cell(row, "name") or self.cell(row, "identifier")) for row in rows]
+
+    def _rows_named(self, entry: Entry) -> list[int]:
+        """Las de quien entregó y, si no se sabe cuál es la suya, las de quienes se llaman así."""
+        return self.rows_of(entry) or self._index.get(("name", comparable(entry.student)), [])
 
     def delivered(self, entry: Entry) -> datetime | None:
         """Da cuándo entregó, si la hoja lo dice."""

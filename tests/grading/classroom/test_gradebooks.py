@@ -345,6 +345,14 @@ def test_a_team_is_found_by_its_name_and_never_by_its_number(tmp_path):
     assert owners(tmp_path / "f.zip", {57, 58, 59}) == {58: "<p>hola</p>", 59: "<p>hola</p>"}
 
 
+def test_the_sheet_says_who_delivered_nothing(tmp_path):
+    rows = [(7, "Ana", "", ""), (8, "Eva", "", ""), (9, "Ana", "", ""), (10, "Luz", "", "")]
+    read = read_worksheet(sheet(tmp_path / "h.csv", rows))
+    assert read.absent([graded(7, 3).entry, refused(10).entry]) == ["Eva", "Ana"]
+    unknown = graded(None, 3, name="ana").entry
+    assert read.absent([unknown]) == ["Eva", "Luz"], "puede ser cualquiera de las dos Ana"
+
+
 def test_without_numbers_a_unique_name_is_enough(tmp_path):
     rows = [(7, "José Núñez", "", ""), (8, "Ana", "", ""), (9, "Ana", "", "")]
     template = sheet(tmp_path / "h.csv", rows, maximum="14")

@@ -155,6 +155,7 @@ def test_canvas_gets_the_grades_of_this_task_and_nothing_else(tmp_path, book):
         ClassResults(works, ["attention"]), tmp_path, worksheet=read_sheet(book, "atención")
     )
     assert published.missing == () and published.platform == "Canvas"
+    assert len(published.absent) == 1 and "Eva" in published.absent[0], "ni el de prueba"
     found = read_as_canvas((tmp_path / "canvas_worksheet.csv").read_bytes())
     top = sum(topic.max_points for topic in ClassResults(works, ["attention"]).topics)
     assert found == {

@@ -30,6 +30,7 @@ def delivered(tmp_path):
         "Eva/exercises.ipynb": (ROOT / "exercises/attention.ipynb").read_bytes(),
         "Eva/mine.ipynb": answered("attention"),
         "Iker/cut.ipynb": answered("attention")[:500],
+        "Ivo/empty.ipynb": b"",
         "Noa/tarea.pdf": b"%PDF-1.7",
         "Zoe/other.ipynb": b'{"cells": []}',
     }
@@ -53,7 +54,7 @@ def test_it_says_the_topic_of_each_and_what_is_discarded_and_why(delivered):
     assert found["mine.ipynb"] == ("attention", "", ""), "los del curso no son suyos"
     assert "cuaderno de soluciones del curso" in found["solutions.ipynb"][1]
     assert "sin ninguna respuesta" in found["exercises.ipynb"][1]
-    assert "no es JSON" in found["cut.ipynb"][1]
+    assert "no es JSON" in found["cut.ipynb"][1] and "está vacío" in found["empty.ipynb"][1]
     assert "sino «tarea.pdf»" in found["Noa"][1]
     assert found["other.ipynb"][:2] == (
         None,
@@ -100,7 +101,7 @@ def test_the_order_runs_and_writes_nothing(delivered, tmp_path, monkeypatch):
     result = dry_run(delivered, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert contents(tmp_path) == before and not (tmp_path / "out").exists()
-    assert "Entregas que se califican: 5; que no: 5." in result.stdout
+    assert "Entregas que se califican: 5; que no: 6." in result.stdout
     assert "attention (2), bert (1)" in result.stdout
     assert "Hay varios: al calificar, di cuáles cuentan con --topic." in result.stdout
     one = dry_run(delivered, "--topic", "bert")
@@ -113,7 +114,8 @@ def test_the_sheet_says_who_has_no_place_in_it(delivered, tmp_path):
     known = [Deliverer(name, number, {"a": b""}) for number, name in enumerate(("Ana", "Luis"), 7)]
     sheet.write_bytes(worksheet(known))
     said = dry_run(delivered, "--worksheet", sheet).stdout
-    assert "No están en la hoja: Eva, Iker, Noa, Zoe." in said
+    assert "No están en la hoja: Eva, Iker, Ivo, Noa, Zoe." in said
+    assert "No entregaron nada, según la hoja: 2 (Óscar Ausente, Bárbara Ausente)." in said
 
 
 def test_a_hostile_name_reaches_neither_the_table_nor_the_terminal(tmp_path):

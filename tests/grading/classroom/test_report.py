@@ -325,6 +325,27 @@ def test_several_topics_add_up_and_a_missing_one_is_not_a_zero_in_its_own_table(
     assert "1 estudiante, 1 punto." in said(page)
 
 
+def test_only_what_counts_is_explained():
+    """Quien entregó otra cosa se nombra, y su tema no ocupa el informe ni da otro total."""
+    other = SubmissionResult(
+        "graded", "", "palm", (ExerciseResult("palm.swiglu", "correct", 1, 1),)
+    )
+    people = [typical(), Graded(entry("Luis", 2, source="palm.ipynb"), other)]
+    page = report_of(people, topics=["attention"])
+    titles = [h.get_text() for h in parse(page).find_all("h2")]
+    assert titles[:2] == ["Sin nada que cuente", "Atención"] and "PaLM" not in titles
+    rows = table_of(page, "Tabla de estudiantes")
+    assert rows[0][1:3] == ["Atención, de 9", "%"] and "No cuenta PaLM." in said(page)
+
+
+def test_who_delivered_nothing_is_named_if_it_is_known():
+    page = report_of([typical()], absent=["Eva", "<b>Luz</b>"])
+    assert "No entregaron nada, según la hoja: 2 Eva y <b>Luz</b> ." in said(page)
+    hidden = class_report(ClassResults([typical()], anonymous=True), absent=["Eva"])
+    assert "según la hoja: 1." in said(hidden) and "Eva" not in hidden
+    assert "según la hoja" not in report_of([typical()])
+
+
 def test_the_total_is_there_with_several_topics_and_is_not_zero_for_who_has_no_grade():
     people = [typical(), refused(entry("Luis", 2))]
     rows = table_of(report_of(people, topics=["attention", "palm"]), "Tabla de estudiantes")
@@ -423,8 +444,8 @@ def test_a_stray_topic_does_not_lower_the_percentages():
     assert re.search(r"cuenta Atención: lo que pediste con --topic\. No cuenta BERT", said(page))
     assert "cuenta Atención: lo que se entregó." in said(report_of(people[:3]))
     rows = table_of(page, "Tabla de estudiantes")
-    assert rows[0][3:5] == ["Total, de 2", "%"]
-    assert [row[3:5] for row in rows[1:]] == [["2", "100"]] * 3
+    assert rows[0][1:3] == ["Atención, de 2", "%"]
+    assert [row[1:3] for row in rows[1:]] == [["2", "100"]] * 3
 
 
 @pytest.mark.parametrize("before", ["", "con entradas de forma (3, 2), "])
