@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 import nbformat
@@ -16,7 +17,7 @@ from tests.book.prose import ROOT, book_files, parser
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 from course_site.interface import mend_markup
-from course_site.mathematics import FONT, IMPLIED, mathml, signs
+from course_site.mathematics import FONT, IMPLIED, mathml, narrow_roots, signs
 
 INLINE = {"math_inline", "math_inline_double"}
 BLOCKS = {"math_block", "math_block_label", "amsmath"}
@@ -157,3 +158,36 @@ def test_the_font_has_every_sign(site: Path):
     missing = used - unseen - font.getBestCmap().keys()
     assert missing == set(), "".join(map(chr, sorted(missing)))
     assert "MATH" in font
+
+
+def test_code_in_the_caption_of_a_table_is_code():
+    context = {"body": "<p>`x`</p><table><caption>Media (`python -m a`).</caption></table>"}
+    mend_markup(None, "", "", context, None)
+    assert "<p>`x`</p>" in context["body"]
+    assert "<caption>Media (<code>python -m a</code>).</caption>" in context["body"]
+
+
+def test_no_line_begins_with_the_sign_after_a_formula():
+    formula = f'<span class="math notranslate nohighlight">{mathml("x", display=False)}</span>'
+    context = {"body": f"<p>Con ({formula}), {formula} y, al final, {formula}.</p>"}
+    mend_markup(None, "", "", context, None)
+    joined = [
+        f'<span class="unbroken">{before}{formula}{after}</span>'
+        for before, after in (("(", ")"), ("", "."))
+    ]
+    assert context["body"] == f"<p>Con {joined[0]}, {formula} y, al final, {joined[1]}</p>"
+
+
+def test_behind_a_root_there_is_no_gap():
+    whole = resources.files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf"
+    with resources.as_file(whole) as path:
+        font = TTFont(path)
+    root = font.getBestCmap()[ord("√")]
+    narrow_roots(font)
+    variants = font["MATH"].table.MathVariants
+    taller = variants.VertGlyphConstruction[variants.VertGlyphCoverage.glyphs.index(root)]
+    names = [record.VariantGlyph for record in taller.MathGlyphVariantRecord]
+    names += [part.glyph for part in taller.GlyphAssembly.PartRecords]
+    width = font["hmtx"][root][0]
+    assert len(set(names)) > 4 and {font["hmtx"][name][0] for name in names} == {width}
+    assert all(font["glyf"][name].xMax < 1.05 * width for name in names), "el trazo cabe"

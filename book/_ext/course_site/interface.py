@@ -57,7 +57,13 @@ NO_BREAK = "\u00a0"
 LINES = (("<dl>", '<span class="sig-lines">'), ("</dl>", "</span>"), ("<dd>", "<span>"))
 # Un número, su margen y su «%», en el mismo renglón: en un teléfono se partirían.
 MARGIN = re.compile(r"(\d) ± (\d[\d.]*)( %)?")
+# Una fórmula y los signos que la abren y la cierran, también: el navegador los separaría.
+SIGNED = re.compile(
+    r'([(\[«¿¡]?)(<span class="math [^"]*">(?:(?!</span>).)*</span>)([)\].,;:?!»…]?)', re.S
+)
 TABLE = re.compile(r"<table\b.*?</table>", re.S)
+CAPTION = re.compile(r"<caption>.*?</caption>", re.S)
+QUOTED = re.compile(r"`([^`<>]+)`")
 CORNER = re.compile(r"<thead>\s*<tr[^>]*>\s*<td")
 FIRST = re.compile(r"(<tr[^>]*>\s*)<td([^>]*)>(.*?)</td>", re.S)
 
@@ -67,8 +73,10 @@ def mend_markup(app: Sphinx, pagename, templatename, context, doctree) -> None:
     for wrong, right in SPOKEN:
         context["body"] = wrong.sub(right, context.get("body", ""))
     context["body"] = TABLE.sub(name_rows, context.get("body", ""))
+    context["body"] = CAPTION.sub(code_in_caption, context["body"])
     context["body"] = SIGNATURE.sub(unlisted, context["body"])
     context["body"] = MARGIN.sub(lambda found: found[0].replace(" ", NO_BREAK), context["body"])
+    context["body"] = SIGNED.sub(unbroken, context["body"])
 
 
 def name_toggles(app: Sphinx, pagename, templatename, context, doctree) -> None:
@@ -84,11 +92,20 @@ def name_toggles(app: Sphinx, pagename, templatename, context, doctree) -> None:
         context["generate_toctree_html"] = draw_named
 
 
+def unbroken(found: re.Match) -> str:
+    return f'<span class="unbroken">{found[0]}</span>' if found[1] or found[3] else found[0]
+
+
 def unlisted(signature: re.Match) -> str:
     text = signature[0].replace("</dd>", "</span>")
     for wrong, right in LINES:
         text = text.replace(wrong, right)
     return text
+
+
+def code_in_caption(caption: re.Match) -> str:
+    """El pie de una tabla de una celda es texto: lo que va entre acentos graves es código."""
+    return QUOTED.sub(r"<code>\1</code>", caption[0])
 
 
 def name_rows(table: re.Match) -> str:

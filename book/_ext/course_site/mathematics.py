@@ -11,6 +11,7 @@ from pathlib import Path
 
 from docutils import nodes
 from fontTools import subset
+from fontTools.ttLib import TTFont
 from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
 from sphinx.locale import _
@@ -71,6 +72,28 @@ def signs(page: str) -> set[int]:
     return {ord(c) for f in FORMULA.findall(page) for c in unescape(ANNOTATION.sub("", f))}
 
 
+def narrow_roots(font: TTFont) -> None:
+    """Hace las raíces altas tan anchas como la baja.
+
+    Chromium reserva a toda raíz el ancho de la mayor, y detrás de las demás quedaba un hueco.
+    """
+    variants, widths = font["MATH"].table.MathVariants, font["hmtx"].metrics
+    root = font.getBestCmap()[ord("√")]
+    which = variants.VertGlyphCoverage.glyphs.index(root)
+    construction = variants.VertGlyphConstruction[which]
+    taller = {record.VariantGlyph for record in construction.MathGlyphVariantRecord}
+    if construction.GlyphAssembly:
+        taller |= {part.glyph for part in construction.GlyphAssembly.PartRecords}
+    for name in taller - {root}:
+        width, bearing = widths[name]
+        ratio = widths[root][0] / width
+        drawn = font["glyf"][name]
+        drawn.coordinates.scale((ratio, 1))
+        drawn.coordinates.toInt()
+        drawn.recalcBounds(font["glyf"])
+        widths[name] = widths[root][0], round(bearing * ratio)
+
+
 def write_font(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
@@ -83,6 +106,7 @@ def write_font(app: Sphinx, exception: Exception | None) -> None:
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes=used | IMPLIED)
     subsetter.subset(font)
+    narrow_roots(font)
     subset.save_font(font, str(Path(app.outdir, FONT)), options)
 
 
