@@ -236,6 +236,8 @@ def _factor(pairs: list[Pair], names: Sequence[str]) -> str:
         found = torch.cat(factors)
         if bool((found - found[0]).abs().max() < 1e-3 * found[0].abs()):
             return f"sale lo pedido multiplicado por {number(found[0].item())}"
+        if told := _power(pairs, names, factors):
+            return told
         if all(b.numel() > 2 for _, _, b in pairs):
             return "sale lo pedido multiplicado por un número, que no es el mismo en cada caso"
     for axis, each in ((-1, "fila"), (-2, "columna")):
@@ -243,6 +245,37 @@ def _factor(pairs: list[Pair], names: Sequence[str]) -> str:
         if wide and all(_ratio(a, b, axis) is not None for _, a, b in pairs):
             return f"cada {each} es la pedida multiplicada por un número"
     return ""
+
+
+POWERS = (
+    ("multiplicado por {}", 1.0),
+    ("dividido entre {}", -1.0),
+    ("multiplicado por la raíz de {}", 0.5),
+    ("dividido entre la raíz de {}", -0.5),
+)
+"""Las escalas que más se olvidan o se cambian."""
+
+
+def _power(pairs: list[Pair], names: Sequence[str], factors: list[Tensor | None]) -> str:
+    """Dice si es lo pedido por una entrada, por el tamaño de uno de sus ejes, o por su raíz."""
+    for place, name in enumerate(names):
+        for size, said in _sizes(f"`{name}`", [case[place] for case, _, _ in pairs]):
+            for told, power in POWERS:
+                scales = [torch.tensor([n**power]) for n in size]
+                if all(map(_equal, factors, scales)):
+                    return f"sale lo pedido {told.format(said)}"
+    return ""
+
+
+def _sizes(name: str, values: list[Any]) -> Iterator[tuple[list[float], str]]:
+    """Los números de una entrada en cada caso, si no son siempre el mismo, y cómo se dicen."""
+    sizes = {}
+    if all(type(x) in (int, float) and x > 0 for x in values):
+        sizes[name] = values
+    elif all(isinstance(x, Tensor) and x.ndim for x in values):
+        for axis in range(-min(x.ndim for x in values), 0):
+            sizes[f"{name[:-1]}.shape[{axis}]`"] = [x.shape[axis] for x in values]
+    return ((size, said) for said, size in sizes.items() if len(set(size)) > 1)
 
 
 def _ratio(a: Tensor, b: Tensor, axis: int | None) -> Tensor | None:
@@ -288,50 +321,31 @@ def _exceeds(a: Tensor, b: Tensor, extra: Any, sign: float) -> bool:
         return False
 
 
-def _softmax(x: Tensor) -> Tensor:
-    return torch.softmax(x, -1)
-
-
-DONE = (
-    ("sale el logaritmo de lo pedido", torch.log),
-    ("sale la exponencial de lo pedido", torch.exp),
-    ("sale el cuadrado de lo pedido", torch.square),
-    ("sale la raíz cuadrada de lo pedido", torch.sqrt),
-    ("sale 1 dividido entre lo pedido", torch.reciprocal),
-    ("sale 1 menos lo pedido", lambda x: 1 - x),
-    ("sale lo pedido sin los signos", torch.abs),
-    ("sale lo pedido con un softmax de más", _softmax),
-    ("sale lo pedido con los negativos en 0", torch.relu),
-    ("sale lo pedido acumulado a lo largo de cada fila", lambda x: x.cumsum(-1)),
-    ("sale lo pedido menos la media de cada fila", lambda x: x - x.mean(-1, keepdim=True)),
-    ("sale lo pedido con cada fila repartida hasta sumar 1", lambda x: x / x.sum(-1, keepdim=True)),
+FUNCTIONS = (
+    ("un softmax por filas", lambda x: x.softmax(-1)),
+    ("un logaritmo", torch.log),
+    ("una exponencial", torch.exp),
+    ("un cuadrado", torch.square),
+    ("un inverso, 1/x,", torch.reciprocal),
+    ("un valor absoluto", torch.abs),
+    ("dejar los negativos en 0", torch.relu),
+    ("acumular a lo largo de cada fila", lambda x: x.cumsum(-1)),
+    ("quitar la media de cada fila", lambda x: x - x.mean(-1, keepdim=True)),
+    ("dividir cada fila entre su suma", lambda x: x / x.sum(-1, keepdim=True)),
+    ("dividir cada fila entre su norma", lambda x: x / x.norm(dim=-1, keepdim=True)),
 )
-"""Lo que se le puede haber hecho de más a lo pedido."""
-LACKING = (
-    ("a lo que da le falta un softmax por filas", _softmax),
-    ("a lo que da le falta un softmax por columnas", lambda x: torch.softmax(x, -2)),
-    ("lo que da tiene signos que no debería", torch.abs),
-    ("a lo que da le falta dejar los negativos en 0", torch.relu),
-    ("a lo que da le falta acumular a lo largo de cada fila", lambda x: x.cumsum(-1)),
-    ("a lo que da le falta que cada fila sume 1", lambda x: x / x.sum(-1, keepdim=True)),
-    ("a lo que da le falta quitar la media de cada fila", lambda x: x - x.mean(-1, keepdim=True)),
-    (
-        "a lo que da le falta dividir cada fila entre su norma",
-        lambda x: x / x.norm(dim=-1, keepdim=True),
-    ),
-)
-"""Lo que le puede faltar a lo que da."""
+"""Lo que se le puede haber hecho de más a lo pedido, o le puede faltar a lo que da."""
 
 
 def _function(pairs: list[Pair], names: Sequence[str]) -> str:
     """Si es una función de lo pedido, o lo pedido es una función de lo que da."""
     if not all(b.is_floating_point() and a.is_floating_point() for _, a, b in pairs):
         return ""
-    done = ((told, f, lambda f, a, b: _equal(a, _applied(f, b))) for told, f in DONE)
-    lacking = ((told, f, lambda f, a, b: _equal(_applied(f, a), b)) for told, f in LACKING)
-    for told, f, agree in (*done, *lacking):
-        if all(agree(f, a, b) for _, a, b in pairs):
-            return told
+    for told, f in FUNCTIONS:
+        if all(_equal(a, _applied(f, b)) for _, a, b in pairs):
+            return f"a lo que da le sobra {told}"
+        if all(_equal(_applied(f, a), b) for _, a, b in pairs):
+            return f"a lo que da le falta {told}"
     return ""
 
 
@@ -410,7 +424,8 @@ def _part(pairs: list[Pair], names: Sequence[str]) -> str:
         return ""
     for told, mask in PLACES:
         if all(_fills(bad, _applied_mask(mask, bad)) for _, bad in wrong):
-            return told
+            vector = all(bad.ndim == 1 for _, bad in wrong)
+            return told.replace("columna", "posición") if vector else told
     for place, name in enumerate(names):
         for told, turn in (("es falsa", torch.logical_not), ("es verdadera", torch.clone)):
             if all(_within(bad, case[place], turn) for case, bad in wrong):
@@ -476,10 +491,10 @@ PLACES: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
     ("solo está mal la última fila", _index(-2, -1)),
     ("solo está bien la primera fila", _not(_index(-2, 0))),
     ("solo está bien la última fila", _not(_index(-2, -1))),
-    ("solo está mal la primera mitad de las columnas", _half),
-    ("solo está mal la segunda mitad de las columnas", _not(_half)),
-    ("solo están mal las columnas de índice par", _even),
-    ("solo están mal las columnas de índice impar", _not(_even)),
+    ("solo está mal la primera mitad de cada fila", _half),
+    ("solo está mal la segunda mitad de cada fila", _not(_half)),
+    ("solo está mal cada columna de índice par", _even),
+    ("solo está mal cada columna de índice impar", _not(_even)),
 )
 """Lugares de un tensor, y cómo se dicen."""
 

@@ -26,7 +26,7 @@ def ask(right, wrong, cases=None):
         ]
 
     exercise = Exercise("topic.name", 1, right, cases or drawn, [])
-    return told_relation(exercise, wrong, NAMES, 7)
+    return told_relation(exercise, wrong, NAMES[: len(exercise.cases(torch.Generator())[0])], 7)
 
 
 def masked(x, w, mask, n):
@@ -54,11 +54,12 @@ def test_an_input_taken_for_another_is_named(wrong, told):
     [
         (lambda y, *_: 1.5 * y, "sale lo pedido multiplicado por 1.5"),
         (lambda y, x, w, mask, n: (n + 0.5) * y, "multiplicado por un número, que no es el mismo"),
+        (lambda y, x, w, mask, n: y / n**0.5, "sale lo pedido dividido entre la raíz de `n`"),
         (lambda y, x, *_: y * x[:, :1].exp(), "cada fila es la pedida multiplicada por un número"),
         (lambda y, *_: y - 2, "a cada número le faltan 2"),
         (lambda y, x, *_: y + x[:, :1], "a cada fila le sobra, o le falta, un mismo número"),
         (lambda y, x, *_: y + x, "sale lo pedido más `x`"),
-        (lambda y, *_: y.softmax(-1), "sale lo pedido con un softmax de más"),
+        (lambda y, *_: y.softmax(-1), "a lo que da le sobra un softmax por filas"),
         (lambda y, *_: y.T.reshape(3, 4), "con los ejes en otro orden"),
         (lambda y, *_: y.sort(-1).values, "en cada fila están los números pedidos, en otro orden"),
         (lambda y, *_: y.roll(1, 0), "están las filas pedidas, en otro orden"),
@@ -117,3 +118,16 @@ def test_unrelated_numbers_resemble_nothing(seed):
 def test_a_shape_that_is_not_the_asked_one_and_an_error_say_nothing():
     assert ask(masked, lambda *inputs: masked(*inputs)[:2]) == ""
     assert ask(masked, lambda *inputs: 1 / 0) == ""
+
+
+def test_a_scale_is_named_by_the_axis_it_comes_from():
+    def cases(rng):
+        return [
+            (torch.randn(2, d, generator=rng), torch.randn(3, d, generator=rng)) for d in (2, 5)
+        ]
+
+    def scores(x, w):
+        return x @ w.T
+
+    told = ask(scores, lambda x, w: scores(x, w) / x.shape[-1] ** 0.5, cases)
+    assert told == "sale lo pedido dividido entre la raíz de `x.shape[-1]`"
