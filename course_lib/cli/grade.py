@@ -388,7 +388,11 @@ def _publish(
 ) -> tuple:
     """Escribe la rúbrica, las notas y los informes, y lo que cambió de otra calificación."""
     from course_lib.grading.classroom.comparison import ClassComparison
-    from course_lib.grading.classroom.overrides import OVERRIDES_FILE, with_overrides
+    from course_lib.grading.classroom.overrides import (
+        OVERRIDES_FILE,
+        with_overrides,
+        with_those_that_fit,
+    )
     from course_lib.grading.classroom.publication import publish
     from course_lib.grading.classroom.results import ClassResults
     from course_lib.grading.classroom.rubric import place_rubric, with_rubric, write_rubric
@@ -403,6 +407,7 @@ def _publish(
             replace(one, entry=replace(one.entry, delivered=dates.get(one.entry.key)))
             for one in with_rubric(before, points)
         ]
+        old = with_those_that_fit(old, by_hand)
         old = ClassResults(old, results.counted, course, by_hand)
         printed["changes"] = ClassComparison(old, results)
     published = publish(results, folder, **printed)

@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 import paper
 from course_site.left_out import LeftOut
+from course_site.offline import short_name
 
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
 COURSE = """
@@ -181,6 +182,14 @@ def test_a_chapter_that_stays_has_no_exercises_of_what_left():
 )
 def test_the_book_in_one_file_is_called_as_the_course(title, name):
     assert paper.file_name(title) == name
+
+
+@pytest.mark.parametrize(
+    ("title", "short"),
+    [("Atención y Transformers", "Atención"), ("Los Transformers", "Transformers"), ("PLN", "PLN")],
+)
+def test_under_its_icon_goes_a_word_that_says_something(title, short):
+    assert short_name(title) == short
 
 
 def exercises(book, topic, text):

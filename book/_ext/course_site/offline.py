@@ -91,7 +91,7 @@ def write_manifest(app: Sphinx, folder: Path) -> None:
         (folder / name).write_bytes(icon(logo, side))
     described = {
         "name": app.config.project,
-        "short_name": app.config.project.partition(" ")[0],
+        "short_name": short_name(app.config.project),
         "lang": app.config.language,
         "start_url": f"{app.config.root_doc}.html",
         "scope": "./",
@@ -106,6 +106,11 @@ def write_manifest(app: Sphinx, folder: Path) -> None:
     }
     text = json.dumps(described, ensure_ascii=False, indent=1)
     (folder / MANIFEST).write_text(f"{text}\n", encoding="utf-8")
+
+
+def short_name(title: str) -> str:
+    """Lo que cabe bajo el icono: la primera palabra del título que dice algo."""
+    return next((word for word in title.split() if len(word) > 3), title)
 
 
 def icon(logo: str, side: int) -> bytes:

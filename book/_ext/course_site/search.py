@@ -55,6 +55,7 @@ def write_names(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
     known = names(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    known = {name: home for name, home in known.items() if home[0] in app.env.all_docs}
     text = f"const COURSE_NAMES = {json.dumps(known, ensure_ascii=False)};\n"
     Path(app.outdir, "_static", DATA).write_text(text, encoding="utf-8")
 

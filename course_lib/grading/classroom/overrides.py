@@ -147,6 +147,17 @@ def with_overrides(graded: Iterable[Graded], by_hand: ByHand) -> list[Graded]:
     return works
 
 
+def with_those_that_fit(graded: Iterable[Graded], by_hand: ByHand) -> list[Graded]:
+    """Pone lo mismo en otra calificación, menos lo que no cabe en lo que valía el ejercicio."""
+    works = []
+    for one in graded:
+        worth = {each.exercise: each.max_points for each in one.result.exercises}
+        own = by_hand.get(one.entry.owner, {}).items()
+        fit = {what: each for what, each in own if each.points <= worth.get(what, -1)}
+        works.append(_with_own(one, fit))
+    return works
+
+
 def _with_own(one: Graded, own: Mapping[str, Override]) -> Graded:
     exercises = tuple(
         _changed(result, own[result.exercise]) if result.exercise in own else result

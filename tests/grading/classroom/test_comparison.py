@@ -114,6 +114,12 @@ def test_the_order_compares_with_the_same_inputs(graded, tmp_path):
     assert seeds[0] == seeds[1]
     assert (tmp_path / "new" / "changes.csv").exists()
     assert re.search('id="changes"', (tmp_path / "new" / "report.html").read_text("utf-8"))
+    (tmp_path / "new" / "overrides.csv").write_text(
+        "Estudiante,Qué,Puntos,Motivo\nAna,attention.soft_argmax,1,Lo defendió\n", "utf-8"
+    )
+    by_hand = graded(2, "new", "--compare", tmp_path / "old")
+    assert "la nota sube a 1 y baja a 0." in by_hand.stdout, "lo puesto a mano no es un cambio"
+    (tmp_path / "new" / "overrides.csv").unlink()
     again = graded(2, "new")
     assert again.exit_code == 0 and not (tmp_path / "new" / "changes.csv").exists()
 

@@ -15,6 +15,7 @@ from course_lib.grading.classroom.overrides import (
     by_owner,
     read_overrides,
     with_overrides,
+    with_those_that_fit,
     write_blank,
 )
 from course_lib.grading.classroom.report import class_report, feedback_page
@@ -127,6 +128,14 @@ def test_what_is_put_by_hand_counts_and_says_why(tmp_path, saved):
     )
     report = said(class_report(class_with(WORKS, found)))
     assert "Ana : Días de retraso puestos a mano: 0. Motivo: Estuvo enferma." in report
+
+
+def test_in_another_class_only_what_fits_is_put(tmp_path):
+    rows = [("Ana", f"{TOPIC}.soft_argmax", "7", "x"), ("Ana", f"{TOPIC}.hard_argmax", "3", "x")]
+    by_hand = by_owner(overrides(tmp_path, *rows), [WORKS[0].entry])
+    (ana, eva) = with_those_that_fit(WORKS[:2], by_hand)
+    assert [each.points for each in ana.result.exercises] == [7, 2], "el segundo vale 2"
+    assert eva == WORKS[1]
 
 
 def test_who_has_nothing_graded_can_have_a_total(tmp_path):
