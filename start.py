@@ -40,7 +40,8 @@ def install(text: str) -> None:
     offline = ["--no-index", "--find-links", str(WHEELHOUSE)] if WHEELHOUSE.is_dir() else []
     print("Instalo la biblioteca y JupyterLab: un par de minutos…", flush=True)
     # Sin compilar de antemano: ocupa bastante menos, y cada módulo se compila la primera vez.
-    options = ["--quiet", "--disable-pip-version-check", "--no-compile", *offline]
+    # Y sin insistir tanto: con un índice que no contesta, pip espera minutos por cada paquete.
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--retries=2", *offline]
     command = [str(PYTHON), "-m", "pip", "install", *options, "-r", str(listed)]
     subprocess.run(command, cwd=HERE, check=True)
 
