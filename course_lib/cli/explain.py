@@ -48,12 +48,13 @@ def explain(who: Who, exercise: Name, out: Out) -> None:
 
 
 def _called(students: list, who: str) -> list:
-    """Los que se llaman así; si nadie, los que tienen eso en el nombre."""
+    """Los que se llaman así; si nadie, los que tienen en el nombre todo lo que se escribió."""
     from course_lib.grading.classroom.results import alphabetical
 
     wanted = alphabetical(who)
     exact = [s for s in students if wanted in (alphabetical(s.name), s.entry.participant)]
-    return exact or [s for s in students if wanted in alphabetical(s.name)]
+    words = wanted.split()
+    return exact or [s for s in students if all(word in alphabetical(s.name) for word in words)]
 
 
 def _only(found: list, who: str) -> object:

@@ -172,6 +172,7 @@ def test_explain_says_the_same_in_the_terminal(out):
     hard = explain("Ana García", HARD, "--out", out)
     assert "se detuvo con IndexError: un texto suyo" in hard.stdout and "\x1b" not in hard.stdout
     assert "Se esperaba" not in explain("angel", "hard_argmax", "--out", out).stdout
+    assert explain("garcia ana", "soft_argmax", "--out", out).stdout == told.stdout
 
 
 @pytest.mark.parametrize(
