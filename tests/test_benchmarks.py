@@ -54,6 +54,7 @@ def test_results_are_written_as_a_table_and_as_data(package, tmp_path, monkeypat
     assert "Título" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("warm_processes")
 def test_an_unknown_name_is_wrong_usage():
     command = [sys.executable, "-m", "benchmarks", "no_existe"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

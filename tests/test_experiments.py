@@ -83,6 +83,7 @@ def launch(folder):
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.usefixtures("warm_processes")
 def test_a_killed_experiment_goes_on_where_it_was(package, tmp_path):
     (tmp_path / "cut").touch()
     assert launch(tmp_path).returncode == -9
@@ -195,6 +196,7 @@ def test_bad_splits_and_measures_are_refused(package):
         package("_running").load("json")
 
 
+@pytest.mark.usefixtures("warm_processes")
 def test_an_unknown_experiment_is_wrong_usage():
     command = [sys.executable, "-m", "benchmarks.experiments", "no_existe"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -8,7 +8,10 @@ import pytest
 
 from tests import warm
 
-pytestmark = pytest.mark.usefixtures("warm_processes")
+pytestmark = [
+    pytest.mark.usefixtures("warm_processes"),
+    pytest.mark.skipif(sys.platform != "linux", reason="solo en Linux nacen así"),
+]
 
 
 def run(code, *words, **options):
@@ -16,7 +19,6 @@ def run(code, *words, **options):
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="solo en Linux nacen así")
 def test_torch_is_there_and_the_library_is_not():
     code = "import sys; print([name in sys.modules for name in ('torch', 'course_lib')])"
     assert run(code).stdout == "[True, False]\n"

@@ -84,17 +84,17 @@ class Popen(_RealPopen):
 
 
 def _asked(args) -> list[str] | None:
-    """`-m` o `-c`, y lo que sigue; nada, si no es este Python o se le piden otras cosas."""
+    """`-m`, `-c` o un guion, y lo que sigue; nada, si no es este Python o se le pide otra cosa."""
     words = [] if isinstance(args, (str, bytes, os.PathLike)) else list(map(os.fspath, args))
-    words = [word for word in words if word != "-Xfrozen_modules=off"]
-    started = words[:1] == [sys.executable] and words[1:2] in (["-m"], ["-c"])
-    return words[1:] if started else None
+    python, *words = [word for word in words if word not in ("-Xfrozen_modules=off", "-u")] or [""]
+    usual = python == sys.executable and words and (words[0] in ("-m", "-c") or words[0][:1] != "-")
+    return words if usual else None
 
 
 def _address(env: dict[str, str]) -> str | None:
     """Dónde se piden; el orden de los conjuntos se decide al empezar, y por eso hay dos."""
     seed = env.get("PYTHONHASHSEED", "random")
-    usual = env.get("OMP_NUM_THREADS") == "1" and seed in ("0", "random")
+    usual = env.get("OMP_NUM_THREADS", "1") == "1" and seed in ("0", "random")
     if not usual or sys.platform != "linux":
         return None
     name = ADDRESS.format(seed=seed)
@@ -204,18 +204,19 @@ def _run(order: dict) -> None:
     os.environ.clear()
     os.environ.update(order["env"])
     os.chdir(order["cwd"])
-    kind, what, *arguments = order["run"]
-    first = "" if kind == "-c" else order["cwd"]
+    kind, *words = order["run"]
+    first = {"-c": "", "-m": order["cwd"]}.get(kind, str(Path(kind).resolve().parent))
     extra = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     sys.path[0:1] = [first, *extra]
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    sys.argv = [kind, *words[kind in ("-m", "-c") :]]
     if kind == "-m":
-        sys.argv = ["-m", *arguments]
-        runpy.run_module(what, run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = ["-c", *arguments]
+        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+    elif kind == "-c":
         main = sys.modules["__main__"] = types.ModuleType("__main__")
-        exec(compile(what, "<string>", "exec"), vars(main))
+        exec(compile(words[0], "<string>", "exec"), vars(main))
+    else:
+        runpy.run_path(kind, run_name="__main__")
 
 
 def main() -> None:

@@ -52,6 +52,7 @@ class Visit:
     """Una página abierta, con lo que pidió y lo que escribió en la consola."""
 
     def __init__(self, browser, url: str, viewport: dict = DESKTOP, scheme: str = "light") -> None:
+        self.viewport, self.scheme = viewport, scheme
         self.context = browser.new_context(
             viewport=viewport, color_scheme=scheme, locale="es-MX", reduced_motion="reduce"
         )
@@ -64,6 +65,15 @@ class Visit:
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("request", self._request)
         self.page.on("response", self._response)
+        self.go(url)
+
+    def go(self, url: str) -> None:
+        """Lleva a otra página, que se abre y se ve como la primera."""
+        self.page.goto("about:blank")  # lo que aún pida la anterior no es de la nueva
+        self.page.set_viewport_size(self.viewport)
+        self.page.emulate_media(color_scheme=self.scheme)
+        self.problems.clear()
+        self.outside.clear()
         self.page.goto(url)
         self.page.wait_for_load_state("load")
 
@@ -131,15 +141,22 @@ def in_both_themes(page, first: str):
         yield scheme
 
 
-# Abrir una página es lo que cuesta: las dos pruebas de cada una la abren una vez.
+# Abrir una página es lo que cuesta: las dos pruebas de cada una la abren una vez, y todas en la
+# misma pestaña, que ya tiene los estilos y los guiones.
+
+
+@pytest.fixture(scope="module")
+def tab(address: str, chromium):
+    seen = Visit(chromium, f"{address}/book/index.html")
+    yield seen
+    seen.close()
 
 
 @pytest.fixture(scope="module", params=[*pages_of_toc(), *OTHERS])
-def shown(request, address: str, chromium):
+def shown(request, address: str, tab):
     """Una página abierta, y su nombre."""
-    seen = Visit(chromium, f"{address}/{request.param}.html")
-    yield seen, request.param
-    seen.close()
+    tab.go(f"{address}/{request.param}.html")
+    return tab, request.param
 
 
 def test_page_in_a_browser(shown):

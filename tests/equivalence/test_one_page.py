@@ -178,6 +178,7 @@ def test_it_fits_in_a_page_and_needs_only_torch(name):
 
 
 @pytest.mark.parametrize("name", LINES)
+@pytest.mark.usefixtures("warm_processes")
 def test_copied_alone_it_trains(name, tmp_path):
     """El archivo, copiado a una carpeta vacía, se entrena unos pasos y aprende algo."""
     (tmp_path / "copied.py").write_text((ONE_PAGE / f"{name}.py").read_text("utf-8"), "utf-8")

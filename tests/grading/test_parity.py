@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from course_lib.grading.sandbox import grader as grader_module
-from course_lib.grading.sandbox.grader import Grader
 from course_lib.grading.self_check import check_notebook
 from course_lib.grading.submission import (
     exercises_folder,
@@ -22,12 +21,6 @@ from tests.grading.sandbox.test_remote import remote
 
 TOPICS = sorted(path.stem for path in exercises_folder().glob("*.ipynb"))
 every_topic = pytest.mark.parametrize("topic", TOPICS)
-
-
-@pytest.fixture(scope="module")
-def grader(sandbox_here):
-    with Grader() as grader:
-        yield grader
 
 
 def exercises_of(topic):

@@ -250,6 +250,7 @@ def pretend():
             print(name)
 
 
+@pytest.mark.usefixtures("warm_processes")
 def test_on_a_pretended_gpu_nothing_is_made_on_the_cpu():
     """En otro proceso, porque el dispositivo fingido se queda."""
     order = "from test_devices import pretend; pretend()"

@@ -82,6 +82,7 @@ def compile_all():
         torch.compiler.reset()
 
 
+@pytest.mark.usefixtures("warm_processes")
 def test_they_compile_into_one_graph():
     """En otro proceso: aquí, la comprobación de formas envuelve cada función y corta el grafo."""
     order = "from test_export import compile_all; compile_all()"

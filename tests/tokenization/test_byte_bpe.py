@@ -285,6 +285,7 @@ def test_the_file_can_be_read_by_people_and_by_tokenizers(recipes, tokenizer, tm
     assert [tuple(pair) for pair in json.loads(text)["merges"]] == merges_of_peer(peer)
 
 
+@pytest.mark.usefixtures("warm_processes")
 def test_a_cut_while_saving_leaves_the_old_file(tokenizer, tmp_path):
     """Un proceso guarda sin parar y muere de golpe; el archivo siempre es uno de los dos."""
     path = tmp_path / "bpe.json"

@@ -212,6 +212,7 @@ train_and_report(*sys.argv[1:3])
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_processes")
 def test_killed_as_a_command(tmp_path):
     """Lo mismo con el intérprete entero, sin nada heredado de esta prueba."""
     shutil.copy(__file__, tmp_path / "training_job.py")

@@ -242,6 +242,7 @@ h = train(model, lambda m, b: m(b).pow(2).mean(), [torch.ones(3, 1)], steps=5)
 """
 
 
+@pytest.mark.usefixtures("warm_processes")
 def test_outside_a_terminal_the_progress_bar_is_silent():
     run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
     assert (run.stdout, run.stderr) == ("", "")

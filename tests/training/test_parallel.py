@@ -38,6 +38,7 @@ def assert_same_training(one, other, **tolerance):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_processes")
 def test_two_processes_are_one_with_the_batches_of_both(tmp_path):
     """También con un parámetro sin usar."""
     _, *alone = run(tmp_path, "alone", 1, accumulate=4, spare="0 1")
@@ -53,6 +54,7 @@ def test_two_processes_are_one_with_the_batches_of_both(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_processes")
 def test_two_processes_resume_to_the_same_bits(tmp_path):
     done, (whole, other) = run(tmp_path, "whole", 2, dropout=0.3)
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,6 @@ import tomllib
 import unicodedata
 from dataclasses import asdict, replace
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 import torch
@@ -22,7 +21,7 @@ from course_lib.grading.classroom.results import ClassResults, Graded
 from course_lib.grading.classroom.untrusted_text import (
     visible,
 )
-from course_lib.grading.sandbox.grader import ExerciseResult, Grader, SubmissionResult
+from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 from course_lib.grading.submission import exercises_folder
 from course_lib.judging.check import judge_now, topic_exercises
 from tests.grading.sandbox.hostile.cases import HARD, IMPORTS, notebook
@@ -539,13 +538,11 @@ def test_the_templates_travel_with_the_package():
 # Con calificaciones de verdad
 
 
-def test_a_real_notebook_gets_its_hint_and_never_the_answer(sandbox_here, tmp_path):
+def test_a_real_notebook_gets_its_hint_and_never_the_answer(grader, tmp_path):
     path = tmp_path / "entrega.ipynb"
     soft = "def soft_argmax(scores, beta):\n    return torch.softmax(scores, dim=-1)"
     path.write_text(json.dumps(notebook([IMPORTS, soft, HARD, 'ties = {"A": 9}'])))
-    with Grader() as grader:
-        result = grader.grade(path, 5)
-    text = said(page_of([Graded(entry(), result)]))
+    text = said(page_of([Graded(entry(), grader.grade(path, 5))]))
     assert "No usas β: tus pesos son los mismos" in text
     assert "Ejercicio 2 · El arg max duro Correcto 1 de 1 punto" in text
     (question,) = (e for e in topic_exercises("attention") if e.name.endswith("read_plot"))
@@ -557,13 +554,26 @@ def test_a_real_notebook_gets_its_hint_and_never_the_answer(sandbox_here, tmp_pa
 
 
 @pytest.fixture
-def visit(chromium, tmp_path):
+def go(tmp_path):
+    """Lleva a una página guardada, en la misma pestaña."""
+
+    def go_to(tab, page: str):
+        path = tmp_path / "página.html"
+        path.write_text(page, encoding="utf-8")
+        tab.problems.clear()
+        tab.asked.clear()
+        tab.goto(path.as_uri())
+        return tab
+
+    return go_to
+
+
+@pytest.fixture
+def visit(chromium, go):
     """Abre una página guardada, sin red, y anota lo que pide y lo que se queja."""
     contexts = []
 
-    def open_page(page: str, width=1280, scheme="light", allowed=()):
-        path = tmp_path / f"página {len(contexts)}.html"
-        path.write_text(page, encoding="utf-8")
+    def open_page(page: str, width=1280, scheme="light"):
         context = chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, locale="es-MX"
         )
@@ -573,8 +583,7 @@ def visit(chromium, tmp_path):
         tab.on("console", lambda message: tab.problems.append(message.text))
         tab.on("pageerror", lambda error: tab.problems.append(str(error)))
         tab.on("request", lambda request: tab.asked.append(request.url))
-        tab.goto(Path(path).as_uri())
-        return tab
+        return go(tab, page)
 
     yield open_page
     for context in contexts:
@@ -582,10 +591,11 @@ def visit(chromium, tmp_path):
 
 
 @pytest.mark.browser
-def test_no_script_of_a_student_runs(visit):
+def test_no_script_of_a_student_runs(visit, go):
+    tab = visit("<title>Nada</title>")
     for text in EVIL:
         for page in pages_with(text):
-            tab = visit(page)
+            go(tab, page)
             assert tab.evaluate("window.ran") is None, text
             assert tab.problems == [] and len(tab.asked) == 1
 

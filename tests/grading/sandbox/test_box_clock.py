@@ -15,7 +15,6 @@ import pytest
 from course_lib.grading.sandbox import box_clock, wire
 from course_lib.grading.sandbox.box import Limits
 from course_lib.grading.sandbox.box_clock import BoxClock, Usage, process_cpu, process_waits
-from course_lib.grading.sandbox.grader import Grader
 from course_lib.grading.sandbox.wire import Channel, DeadlineError
 from tests.grading.sandbox.hostile.cases import HARD, IMPORTS, SOFT, TIES, notebook
 
@@ -153,10 +152,14 @@ NEAR = "import time\nstart = time.process_time()\nwhile time.process_time() - st
 
 
 @pytest.fixture(scope="module")
-def grader(sandbox_here):
-    with Grader(LIMITS) as grader:
-        assert graded(grader, [SOFT]).points == 1
-        yield grader
+def limits():
+    return LIMITS
+
+
+@pytest.fixture(scope="module")
+def grader(grader):
+    assert graded(grader, [SOFT]).points == 1
+    return grader
 
 
 def graded(grader, cells):

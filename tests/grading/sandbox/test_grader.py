@@ -35,12 +35,6 @@ TOPICS = sorted(path.stem for path in (ROOT / "exercises").glob("*.ipynb"))
 
 
 @pytest.fixture(scope="module")
-def grader(sandbox_here):
-    with Grader() as grader:
-        yield grader
-
-
-@pytest.fixture(scope="module")
 def without_sandbox():
     with Grader(sandboxed=False) as grader:
         yield grader
@@ -535,13 +529,13 @@ def test_what_it_gives_is_plain_data(grader, tmp_path):
     json.dumps(result.as_data())
 
 
-def test_without_a_sandbox_it_refuses_and_unsafe_must_be_asked(monkeypatch, tmp_path):
+def test_without_a_sandbox_it_refuses_and_unsafe_must_be_asked(
+    monkeypatch, tmp_path, without_sandbox
+):
     monkeypatch.setattr(grader_module, "why_unavailable", lambda: "Falta bubblewrap")
     with pytest.raises(SandboxError, match="Falta bubblewrap"):
         Grader()
-    with Grader(sandboxed=False) as grader:
-        result = grader.grade(submit(tmp_path, SOFT, HARD, TIES), 3)
-    assert result.points == 3
+    assert without_sandbox.grade(submit(tmp_path, SOFT, HARD, TIES), 3).points == 3
 
 
 def test_a_broken_reference_is_not_the_students_fault(grader, tmp_path, monkeypatch):

@@ -13,7 +13,6 @@ import pytest
 from course_lib.grading.sandbox import grader as grader_module
 from course_lib.grading.sandbox import judge as judge_module
 from course_lib.grading.sandbox.box import Limits
-from course_lib.grading.sandbox.grader import Grader
 from course_lib.grading.sandbox.judge import MOST_TOLD, HeavyAnswerError, Slate, heavy_is_told
 from tests.grading.sandbox.hostile.cases import HARD, IMPORTS, SOFT, TIES, WRONG, notebook
 
@@ -37,11 +36,15 @@ def told(result, name=SHORT[0]):
 
 
 @pytest.fixture(scope="module")
-def grader(sandbox_here):
-    with Grader(Limits(call_seconds=6.0, cell_seconds=6.0, total_seconds=60.0)) as grader:
-        for _ in range(2):  # la segunda, con el tema ya leído
-            assert points(grader.grade(ANSWERS, 5)) == [1, 1, 1]
-        yield grader
+def limits():
+    return Limits(call_seconds=6.0, cell_seconds=6.0, total_seconds=60.0)
+
+
+@pytest.fixture(scope="module")
+def grader(grader):
+    for _ in range(2):  # la segunda, con el tema ya leído
+        assert points(grader.grade(ANSWERS, 5)) == [1, 1, 1]
+    return grader
 
 
 # Las peores respuestas: cada una, lo más que se puede decir en un mensaje
@@ -193,8 +196,8 @@ def test_a_comparison_without_end_is_cut_and_charged_to_its_owner(judging, grade
 
 def test_what_it_costs_comes_from_its_own_time(judging, grader, monkeypatch):
     """Con los segundos gastados, a las demás respuestas no les queda ninguno."""
-    monkeypatch.setattr(judge_module, "CPU_SECONDS", 2)
-    monkeypatch.setattr(grader, "limits", Limits(total_seconds=1.5))
+    monkeypatch.setattr(judge_module, "CPU_SECONDS", 1)
+    monkeypatch.setattr(grader, "limits", Limits(total_seconds=0.7))
     judging(_endless)
     result = grader.grade(ANSWERS, 5)
     assert result.status == "graded" and result.points == 0
@@ -232,7 +235,7 @@ def _children(pid):
 
 def test_a_judge_that_never_ends_is_killed(judging, grader, monkeypatch):
     judges = judging(lambda: time.sleep(1000))
-    monkeypatch.setattr(grader, "_patience", lambda: 2.0)
+    monkeypatch.setattr(grader, "_patience", lambda: 1.0)
     result = grader.grade(ANSWERS, 5)
     assert result.status == "failed" and "repite la orden" in result.message
     assert [end.stuck for end in judges] == [True]

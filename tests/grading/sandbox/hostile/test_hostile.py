@@ -12,7 +12,6 @@ import pytest
 
 import course_lib
 from course_lib.grading.sandbox.box import Limits
-from course_lib.grading.sandbox.grader import Grader
 from tests.grading.sandbox.hostile.cases import CASES, DISRUPTION, RIGHT, TIES, WRONG, notebook
 from tests.grading.sandbox.hostile.more_cases import MORE_CASES
 
@@ -20,14 +19,12 @@ ALL = [*CASES, *MORE_CASES]
 SEED = 90125
 SHORT = {"soft": "attention.soft_argmax", "hard": "attention.hard_argmax"}
 SHORT["ties"] = "attention.read_plot"
-# Plazos cortos para las que no terminan; una celda honesta tarda milésimas.
-LIMITS = Limits(memory=1 << 30, cell_seconds=1.0, call_seconds=1.0, total_seconds=50.0)
 
 
 @pytest.fixture(scope="module")
-def grader(sandbox_here):
-    with Grader(LIMITS) as grader:
-        yield grader
+def limits():
+    """Plazos cortos para las que no terminan; una celda honesta tarda milésimas."""
+    return Limits(memory=1 << 30, cell_seconds=1.0, call_seconds=1.0, total_seconds=50.0)
 
 
 @pytest.fixture(scope="module")
