@@ -20,10 +20,14 @@ from typing import Any
 from course_lib._extras import extra
 from course_lib.judging.verdict import Verdict
 from course_lib.notebooks.execution import CellFailedError, execute_whole, verdicts
-from course_lib.notebooks.fingerprint import is_check, parse_cell
+from course_lib.notebooks.fingerprint import imported_modules, is_check, parse_cell
 
 with extra("student"):
     import nbformat
+
+
+_BUILT = ("layers", "models", "fast", "decoding", "training", "pretrained", "translation")
+"""Lo que está por encima de las primitivas, y que ellas no importan."""
 
 
 class NotebookFileError(Exception):
@@ -125,7 +129,8 @@ def check_notebook(path: Path, *, timeout: int = 60) -> Report:
         stopped = f"{name}: {failure.reason}; las siguientes no se ejecutaron"
     rows = tuple(_rows(notebook, names, final))
     broken = [*_broken_cells(notebook, checks, names, rows), *([stopped] if stopped else [])]
-    return Report(rows, tuple(broken), tuple(_notes(notebook, checks, names, rows)))
+    absent = _absent_when_graded((cell.source for cell in executed), names)
+    return Report(rows, tuple(broken), (*_notes(notebook, checks, names, rows), *absent))
 
 
 def _executed(notebook: Any, names: dict[str, str]) -> list[Any]:
@@ -202,6 +207,28 @@ def _notes(
                 f"{row.exercise} usa «{name}», que es lo que se pide escribir: al calificar no "
                 f"se puede usar"
             )
+
+
+def _absent_when_graded(codes: Iterable[str], names: dict[str, str]) -> Iterator[str]:
+    """Avisa de los modelos y capas que el cuaderno importa, si el del curso no da ninguno.
+
+    Al calificar solo está lo que él da, con lo que eso necesita, y nada los necesita desde abajo.
+    """
+    from course_lib.grading.submission import topic_sheet  # carga torch
+
+    def built(modules: Iterable[str]) -> set[str]:
+        return {name for name in modules if name.split(".")[1:2] and name.split(".")[1] in _BUILT}
+
+    try:
+        given = [topic_sheet(name.partition(".")[0]).tools for name in names]
+    except (FileNotFoundError, ValueError):  # no está el proyecto entero
+        return
+    imported = built(imported_modules(codes))
+    if imported and not built(frozenset().union(*given)):
+        yield (
+            f"tu cuaderno importa «{min(imported, key=len)}», que al calificar no se puede usar: "
+            f"tiene la respuesta de algún ejercicio, o no hace falta para resolverlos"
+        )
 
 
 @dataclass(frozen=True)

@@ -222,6 +222,17 @@ def test_the_library_that_is_shared_knows_what_the_notebook_gives(tmp_path, monk
     assert packed == topic_sheet("attention") and packed.given == topic_sheet("attention").given
 
 
+def test_what_is_not_there_when_graded_is_told():
+    """Lo que se importa de capas y modelos, si el cuaderno del tema no da ninguno."""
+    codes = ["from course_lib.layers.blocks import DecoderBlock", "import torch"]
+    (told,) = self_check._absent_when_graded(codes, {"transformer.parameters": "answer"})
+    assert "importa «course_lib.layers.blocks», que al calificar no se puede usar" in told
+    for topic in ("transformer", "bert", "palm", "attention"):
+        cells = submission.topic_sheet(topic).given
+        assert not list(self_check._absent_when_graded(cells, {f"{topic}.x": "y"}))
+    assert not list(self_check._absent_when_graded(codes, {"nada.x": "y"}))
+
+
 def test_another_name_is_told(edited):
     _, report = edited("otro nombre, y la comprobación cambiada")
     assert report.notes == (
