@@ -816,6 +816,23 @@ SAMPLED = """expected => {
 }"""
 
 
+def test_the_words_are_one_stop_and_the_arrows_go_through_them(open_laboratory):
+    page = open_laboratory("bert_guesses", "bert").ready().page
+    focused = "document.activeElement.firstElementChild.textContent"
+    stops = page.locator(".lab-tokens button[tabindex='0']")
+    assert stops.count() == 1 and stops.inner_text().startswith("[MASK]")
+    stops.focus()
+    for key, word in (("ArrowRight", "cebolla"), ("ArrowLeft", "[MASK]"), ("Home", "Pica")):
+        page.keyboard.press(key)
+        assert page.evaluate(focused).lower() == word.lower()
+    page.keyboard.press("ArrowLeft")  # delante no hay nada que tocar
+    assert page.evaluate(focused).lower() == "pica" and stops.count() == 1
+    page.keyboard.press("End")
+    page.get_by_role("textbox").fill("Pica el ajo.")
+    page.locator(".lab-tokens button").nth(6).wait_for(state="detached")
+    assert stops.count() == 1, "el que era la parada ya no está"
+
+
 def test_the_samples_are_those_of_the_figure(open_laboratory):
     lab = open_laboratory("decoding_samples", "translator")
     lab.settle("De 5 sorteos")

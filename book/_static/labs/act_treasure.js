@@ -85,7 +85,7 @@ class Treasure {
       const { steps } = places[i], wrong = paths[i].digit !== null && paths[i].digit !== answers[i];
       write(chip, `«${answers[i]}»`, `${counted(steps)}${wrong ? ", mal" : ""}`);
       chip.style.setProperty("--weight", (steps / this.most).toFixed(2));
-      laboratory.set(chip, { "aria-pressed": i === asked });
+      laboratory.set(chip, { "aria-pressed": i === asked, "aria-label": `Casilla ${i}: ${chip.textContent}` });
     });
     this.drawSteps(trace.map((rows) => rows[asked]).filter(({ active }) => active));
     this.said.textContent = `${this.told(asked, paths[asked], answers[asked], places[asked].steps)} ${this.whole(places, paths, answers)}`;

@@ -1,6 +1,6 @@
 import { MaskedBert } from "./model/bert.js";
 import { softmax } from "./model/layers.js";
-import { Heads, bar, controls, fill, name, percent, resize, shade, show, token, write } from "./model/parts.js";
+import { bar, controls, fill, Heads, name, percent, resize, shade, show, token, toolbar, write } from "./model/parts.js";
 import { WordPiece } from "./model/word_piece.js";
 import { best } from "./model/writing.js";
 
@@ -22,7 +22,7 @@ class Guesses {
     Object.assign(this, { bert, pieces, heads: new Heads("bert-guesses", blocks, heads, LOOK) });
     this.text = make("input", { type: "text", value: FIRST, maxlength: 200, spellcheck: "false" });
     this.holes = make("input", { type: "hidden", value: HOLE });
-    this.chips = make("div", { class: "lab-tokens", role: "group", "aria-label": "Los tokens: toca uno para taparlo o descubrirlo" });
+    this.chips = toolbar("lab-tokens", "Los tokens: toca uno para taparlo o descubrirlo");
     this.bars = make("ul", { class: "lab-bars" });
     this.said = make("p", { class: "lab-said", role: "status" });
   }

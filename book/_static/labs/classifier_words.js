@@ -1,5 +1,5 @@
 import { Classifier } from "./model/classifier.js";
-import { controls, name, percent, resize, show, token } from "./model/parts.js";
+import { controls, name, percent, resize, show, token, toolbar } from "./model/parts.js";
 import { Words, split } from "./model/words.js";
 
 // Una opinión propia y el clasificador guardado: su respuesta y qué palabras la mueven. De cada una se mide el cambio al
@@ -30,7 +30,7 @@ class Opinion {
     });
     this.meter = make("div", { class: "lab-meter", "aria-hidden": "true" }, make("span", {}, "negativa"), make("span", {}, "positiva"));
     this.scale = laboratory.choice("classifier-scale", "En qué se mide lo que empuja", [["share", "en probabilidad"], ["score", "en puntuación"]], "share", "lab-words");
-    this.chips = make("div", { class: "lab-tokens", role: "group", "aria-label": "Las palabras, con lo que cada una mueve: toca una para quitarla o ponerla" });
+    this.chips = toolbar("lab-tokens", "Las palabras, con lo que cada una mueve: toca una para quitarla o ponerla");
     this.said = make("p", { class: "lab-said", role: "status" });
   }
 

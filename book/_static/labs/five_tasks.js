@@ -1,6 +1,6 @@
 import { TunedBert, joined } from "./model/bert.js";
 import { softmax } from "./model/layers.js";
-import { bar, controls, fill, name, percent, resize, shade, show, token } from "./model/parts.js";
+import { bar, controls, fill, name, percent, resize, shade, show, token, toolbar } from "./model/parts.js";
 import { WordPiece } from "./model/word_piece.js";
 import { best } from "./model/writing.js";
 
@@ -126,7 +126,7 @@ class FiveTasks {
     this.marked = make("input", { type: "hidden" }); // lo que se tocó: una palabra, «3», o un tramo, «3-4»
     this.other = make("button", { type: "button" }, "Otro ejemplo");
     this.title = name("");
-    this.chips = make("div", { class: "lab-tokens", role: "group" });
+    this.chips = toolbar("lab-tokens", "");
     this.spans = make("div", { class: "lab-bars", role: "group", "aria-label": "Las respuestas más probables: toca una para verla en el texto" });
     this.bars = make("ul", { class: "lab-bars" });
     this.said = make("p", { class: "lab-said", role: "status" });

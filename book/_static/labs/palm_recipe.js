@@ -1,6 +1,6 @@
 import { ByteBPE } from "./model/byte_bpe.js";
 import { PaLM, cut } from "./model/palm.js";
-import { bar, controls, fill, name, percent, resize, show, token, write } from "./model/parts.js";
+import { bar, controls, fill, name, percent, resize, show, token, toolbar, write } from "./model/parts.js";
 import { best, drawn, luck, proceed, sampling } from "./model/writing.js";
 
 // Un título propio y la receta que escribe el PaLM guardado, token a token; en cada uno, sus candidatos. Una prueba
@@ -26,8 +26,8 @@ class Recipe {
     this.path = make("input", { type: "hidden" }); // el token que se mira y los impuestos, cada uno en su lugar: «7;7:402,31:12»
     this.again = make("button", { type: "button" }, "Otra suerte");
     this.pause = make("button", { type: "button" }, "Parar");
-    this.lines = make("div", { class: "lab-lines", role: "group", "aria-label": "La receta: toca un renglón para ver sus tokens" });
-    this.chips = make("div", { class: "lab-tokens", role: "group", "aria-label": "Los tokens del renglón: toca uno para ver sus candidatos" });
+    this.lines = toolbar("lab-lines", "La receta: toca un renglón para ver sus tokens", true);
+    this.chips = toolbar("lab-tokens", "Los tokens del renglón: toca uno para ver sus candidatos");
     this.bars = make("div", { class: "lab-bars", role: "group", "aria-label": "Los candidatos del token: toca otro para seguir con él" });
     this.said = make("p", { class: "lab-said", role: "status" });
   }

@@ -1,4 +1,4 @@
-import { Heads, bar, controls, fill, name, percent, resize, shade, show, token, write } from "./model/parts.js";
+import { bar, controls, fill, Heads, name, percent, resize, shade, show, token, toolbar, write } from "./model/parts.js";
 import { Translator } from "./model/translator.js";
 import { beam, best, write as writing } from "./model/writing.js";
 
@@ -25,7 +25,7 @@ class Steps {
     this.path = make("input", { type: "hidden" }); // el paso que se mira y los tokens impuestos: «7;12,40,7»
     this.greedy = make("button", { type: "button" }, "Voraz");
     this.beam = make("button", { type: "button" }, `Haz de ${BEAM}`);
-    this.written = make("div", { class: "lab-tokens", role: "group", "aria-label": "Lo que escribe: toca un token para ver su paso" });
+    this.written = toolbar("lab-tokens", "Lo que escribe: toca un token para ver su paso");
     this.bars = make("div", { class: "lab-bars", role: "group", "aria-label": "Los candidatos del paso: toca otro para seguir con él" });
     this.read = make("div", { class: "lab-tokens", role: "group", "aria-label": "Lo que lee, con el peso de cada token" });
     this.found = make("ol", { class: "lab-found" });

@@ -1,5 +1,5 @@
 import { softmax } from "./model/layers.js";
-import { Heads, bar, controls, fill, name, percent, resize, show, token } from "./model/parts.js";
+import { bar, controls, fill, Heads, name, percent, resize, show, token, toolbar } from "./model/parts.js";
 import { TransformerXL } from "./model/transformer_xl.js";
 import { Words, split } from "./model/words.js";
 import { best } from "./model/writing.js";
@@ -45,7 +45,7 @@ class Reader {
       button.addEventListener("click", () => { this.text.value = soup; this.ask(this.late()); });
       return button;
     });
-    this.chips = make("div", { class: "lab-tokens lab-segments", role: "group", "aria-label": "El texto, en segmentos de 16 palabras: toca una para ver qué esperaba el modelo ahí" });
+    this.chips = toolbar("lab-tokens lab-segments", "El texto, en segmentos de 16 palabras: toca una para ver qué esperaba el modelo ahí");
     this.bars = make("ul", { class: "lab-bars" });
     this.said = make("p", { class: "lab-said", role: "status" });
   }

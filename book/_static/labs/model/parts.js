@@ -24,6 +24,29 @@ export function resize(box, count, make) {
   return [...box.children];
 }
 
+// Muchos botones, y para el tabulador una sola parada: dentro se va de uno a otro con las flechas, Inicio y Fin.
+export function toolbar(style, said, vertical = false) {
+  const box = make("div", { class: style, role: "toolbar", "aria-label": said, "aria-orientation": vertical ? "vertical" : "horizontal" });
+  const [back, on] = vertical ? ["ArrowUp", "ArrowDown"] : ["ArrowLeft", "ArrowRight"];
+  const buttons = () => [...box.querySelectorAll("button:not(:disabled)")];
+  const stopAt = (one) => buttons().forEach((button) => { button.tabIndex = button === one ? 0 : -1; });
+  const isStop = (button) => button.getAttribute("tabindex") === "0";
+  // Los botones cambian con lo que se escribe: siempre queda uno al que llega el tabulador.
+  new MutationObserver(() => {
+    const all = buttons();
+    stopAt(all.find(isStop) ?? all.find((button) => button.getAttribute("aria-pressed") === "true") ?? all[0]);
+  }).observe(box, { childList: true, subtree: true, attributes: true, attributeFilter: ["disabled"] });
+  box.addEventListener("focusin", ({ target }) => stopAt(target.closest("button")));
+  box.addEventListener("keydown", (event) => {
+    const all = buttons(), at = all.indexOf(event.target);
+    const next = all[{ [back]: at - 1, [on]: at + 1, Home: 0, End: all.length - 1 }[event.key]];
+    if (!next || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    next.focus();
+  });
+  return box;
+}
+
 // Un token: su texto y, debajo, un número; `tag` dice si se puede tocar.
 export function token(tag, attributes = {}) {
   return make(tag, { class: "lab-token lab-stacked", ...attributes }, make("span", {}), " ", make("small", {}));
