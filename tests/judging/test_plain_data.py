@@ -179,6 +179,26 @@ def test_what_counts_as_the_same(actual, expected):
     assert Comparison().same(actual, expected)
 
 
+NUMBERS = ([0, 1], [1, 1], [1.0, 1.0 + 1e-7], [1.0, float("nan")], [1.0, float("-inf")])
+KINDS = (torch.float32, torch.float64, torch.half, torch.long, torch.bool)
+TENSORS = [torch.tensor(x).nan_to_num(2, neginf=3).to(k) for x in NUMBERS for k in KINDS]
+TENSORS += [torch.tensor(x) for x in (*NUMBERS, 1, 1.0, True)]
+LEAVES = st.sampled_from(
+    [*TENSORS, 0, 1, True, 1.0, float("nan"), 10**400, "a", "A ", None, Unsupported("x")]
+)
+NESTED = st.recursive(
+    LEAVES, lambda x: st.lists(x, max_size=2) | st.dictionaries(st.sampled_from("ab"), x)
+)
+COMPARISONS = [Comparison(), Comparison(0.0), Comparison(any_dtype=True, lenient_text=True)]
+
+
+@given(NESTED, NESTED, st.sampled_from(COMPARISONS))
+def test_they_are_the_same_when_there_is_no_fault(actual, expected, comparison):
+    """Mirarlo no es decir qué falla, que cuesta más, y se contesta por otro camino."""
+    for pair in ((actual, expected), (actual, actual), ([actual], (expected,))):
+        assert comparison.same(*pair) == (not [*comparison.faults(*pair)])
+
+
 def test_the_text_of_an_answer_is_read_leniently_and_that_of_a_function_is_not():
     assert Comparison(lenient_text=True).same("  La  Clave ", "la clave")
     assert Comparison(lenient_text=True).same("B, C, A", "BCA")
