@@ -16,7 +16,7 @@ from tests.book.prose import ROOT, book_files, parser
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
-from course_site.interface import mend_markup
+from course_site.interface import level_errors, mend_markup
 from course_site.mathematics import FONT, IMPLIED, mathml, narrow_roots, signs
 
 INLINE = {"math_inline", "math_inline_double"}
@@ -165,6 +165,21 @@ def test_code_in_the_caption_of_a_table_is_code():
     mend_markup(None, "", "", context, None)
     assert "<p>`x`</p>" in context["body"]
     assert "<caption>Media (<code>python -m a</code>).</caption>" in context["body"]
+
+
+def test_an_error_of_two_lines_is_one_paragraph():
+    lines = [
+        "Da x.",
+        "",
+        "Errores:",
+        "    ValueError: no",
+        "        cabe.",
+        "",
+        "Fuente: yo.",
+        "    a",
+    ]
+    level_errors(None, "function", "x", None, None, lines)
+    assert lines[3:] == ["    ValueError: no", "    cabe.", "", "Fuente: yo.", "    a"]
 
 
 def test_no_line_begins_with_the_sign_after_a_formula():

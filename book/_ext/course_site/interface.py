@@ -179,6 +179,21 @@ class SpanishIndex(SphinxTransform):
             node["entries"] = [(e[0], ENGLISH_MODULE.sub("módulo;", e[1]), *e[2:]) for e in entries]
 
 
+def level_errors(app: Sphinx, what, name, thing, options, lines: list[str]) -> None:
+    """Pone los demás renglones de un error a la altura del primero.
+
+    Más adentro, napoleon los lee como la definición de un término.
+    """
+    inside = False
+    for i, line in enumerate(lines):
+        deep = len(line) - len(line.lstrip())
+        if line.strip() == "Errores:":
+            inside, level = True, deep + 4
+        elif inside and line.strip():
+            inside = deep >= level
+            lines[i] = line[deep - level :] if inside else line
+
+
 ENGLISH_MODULE = re.compile(r"^module;")
 
 
@@ -190,5 +205,6 @@ def setup(app: Sphinx) -> None:
     app.connect("html-page-context", lead_to_chapters)
     app.connect("doctree-resolved", drop_thebe_markup, priority=990)
     app.connect("build-finished", leave_measuring_to_us)
+    app.connect("autodoc-process-docstring", level_errors, priority=400)  # antes que napoleon
     app.connect("autodoc-skip-member", drop_english_fields)
     app.connect("autodoc-process-docstring", link_sources)
