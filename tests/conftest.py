@@ -170,7 +170,8 @@ class ExampleProject:
         library = Path(course_lib.__file__).parent
         project = cls(root)
         for name in cls.COPIED:
-            for path in [library / name] if name.endswith(".py") else (library / name).glob("*.py"):
+            found = [library / name] if name.endswith(".py") else (library / name).iterdir()
+            for path in (p for p in found if p.suffix in (".py", ".toml", ".txt")):
                 project.write(f"course_lib/{path.relative_to(library)}", path.read_text())
         project.write("course_lib/primitives/__init__.py", "")
         project.write("course_lib/primitives/doubling.py", 'GREETING = "hola"\n')

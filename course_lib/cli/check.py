@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from course_lib.cli.project import course_settings
-from course_lib.cli.terminal import print_error
+from course_lib.cli.terminal import print_error, progress_bar
 from course_lib.course_settings import known_topics
 
 _STATES = {
@@ -67,8 +66,7 @@ def _check_folder(folder: Path, timeout: int) -> None:
     if not paths:
         print_error(f"En {folder} no hay ningún cuaderno (.ipynb).")
         raise typer.Exit(2)
-    columns = (TextColumn("Cuadernos"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with progress_bar("Cuadernos") as progress:
         task = progress.add_task("", total=len(paths))
         advance = lambda: progress.advance(task)  # noqa: E731
         found = list(check_folder(paths, timeout=timeout, done=advance))

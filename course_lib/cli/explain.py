@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from course_lib.cli.terminal import print_error
+from course_lib.cli.terminal import print_error, say
 
 Who = Annotated[
     str,
@@ -49,12 +48,12 @@ def explain(who: Who, exercise: Name, out: Out) -> None:
 
 def _called(students: list, who: str) -> list:
     """Los que se llaman así; si nadie, los que tienen en el nombre todo lo que se escribió."""
-    from course_lib.grading.classroom.results import alphabetical
+    from course_lib.judging.owner import bare
 
-    wanted = alphabetical(who)
-    exact = [s for s in students if wanted in (alphabetical(s.name), s.entry.participant)]
+    wanted = bare(who)
+    exact = [s for s in students if wanted in (bare(s.name), s.entry.participant)]
     words = wanted.split()
-    return exact or [s for s in students if all(word in alphabetical(s.name) for word in words)]
+    return exact or [s for s in students if all(word in bare(s.name) for word in words)]
 
 
 def _only(found: list, who: str) -> object:
@@ -99,9 +98,7 @@ def _print(student: object, answer: object, out: Path) -> None:
     blocks = {"Su código": seen.code, "Entradas": seen.inputs}
     blocks |= {"Se esperaba": seen.expected, "Se obtuvo": seen.obtained}
     parts += [(title, visible_block(text)) for title, text in blocks.items() if text]
-    console = Console(soft_wrap=True)
     for title, text in parts:
-        console.print(visible(title), style="bold", markup=False, highlight=False)
-        console.print(text + "\n", markup=False, highlight=False)
-    page = f"{out / student.evidence_page}#{result.exercise}"
-    console.print(f"Su página, solo para ti: {page}", markup=False, highlight=False)
+        say(visible(title), style="bold")
+        say(text + "\n")
+    say(f"Su página, solo para ti: {out / student.evidence_page}#{result.exercise}")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import typer
-from rich.console import Console
 
 from course_lib.cli.project import ExerciseName, topic_and_name, topic_root
-from course_lib.cli.terminal import print_error
+from course_lib.cli.terminal import print_error, say
 
 
 def new(name: ExerciseName) -> None:
@@ -21,8 +20,4 @@ def new(name: ExerciseName) -> None:
         print_error(str(error))
         raise typer.Exit(1) from None
     told = path.relative_to(root).as_posix()
-    Console().print(
-        f"✅ {told}: escríbelo, y míralo con «course try {name} --watch»",
-        highlight=False,
-        soft_wrap=True,
-    )
+    say(f"✅ {told}: escríbelo, y míralo con «course try {name} --watch»")

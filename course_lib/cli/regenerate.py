@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from course_lib.cli.project import source_roots
-from course_lib.cli.terminal import print_error
+from course_lib.cli.terminal import print_error, progress_bar, say
 
 
 def regenerate(
@@ -49,9 +48,7 @@ def regenerate(
 def _run_with_progress(
     notebooks: object, groups: dict[Path, list[str]], check: bool, force: bool
 ) -> list:
-    console = Console(stderr=True)
-    columns = (TextColumn("Cuadernos"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with progress_bar("Cuadernos") as progress:
         task = progress.add_task("", total=sum(map(len, groups.values())))
 
         def report(result: object) -> None:
@@ -76,4 +73,4 @@ def _print_result(result: object, console: Console) -> None:
     mark, text = marks[result.status]
     console.print(f"{mark} {result.topic}: {text}", highlight=False)
     for reason in result.reasons:
-        console.print(f"   {reason}", markup=False, highlight=False, soft_wrap=True)
+        say(f"   {reason}", console)

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from course_lib.cli.project import Config, course_root, course_settings, require_topics
-from course_lib.cli.terminal import print_error
+from course_lib.cli.terminal import print_error, say
 from course_lib.course_settings import known_topics
 
 OUT = typer.Option("--out", metavar="CARPETA", help="La carpeta nueva.")
@@ -70,7 +70,7 @@ def release(
     told = f"{out}: en ella, «python start.py»"
     if roster:
         told = f"{out}: lo de todos y, en «personales», los cuadernos de {len(roster)}"
-    Console().print(f"✅ {told}", highlight=False, soft_wrap=True)
+    say(f"✅ {told}")
 
 
 def _roster(path: Path) -> list[str]:

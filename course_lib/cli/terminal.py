@@ -4,47 +4,24 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import typer
+from rich import progress
 from rich.console import Console
 from typer import rich_utils
 from typer.core import TyperCommand, TyperGroup
 
 from course_lib._extras import MissingExtraError
 
-_PANELS = {
-    "ARGUMENTS_PANEL_TITLE": "Argumentos",
-    "OPTIONS_PANEL_TITLE": "Opciones",
-    "COMMANDS_PANEL_TITLE": "Comandos",
-    "ERRORS_PANEL_TITLE": "Error",
-    "ABORTED_TEXT": "Interrumpido.",
-    "DEFAULT_STRING": "[si falta: {}]",
-    "REQUIRED_LONG_STRING": "[obligatorio]",
-}
-_COMPLETION = {  # su ayuda, y si se esconde: instalarla habla en inglés y escribe donde no se sabe
-    "install_completion": ("", True),
-    "show_completion": (
-        "Escribe lo que tu terminal necesita para completar con el tabulador.",
-        False,
-    ),
-}
-_MESSAGES = (
-    (r"No such command '(.+)'\..*", r"No existe el comando «\1»."),
-    (r"Missing command\.", "Falta el comando."),
-    (r"No such option: (\S+)", r"No existe la opción «\1»."),
-    (r"Got unexpected extra argument(?:\(s\)|s)? \((.+)\)", r"Sobra: \1."),
-    (
-        r"Option '(.+?)' requires (?:an argument|\d+ arguments)\.",
-        r"La opción «\1» necesita un valor.",
-    ),
-    (r"Option '(.+?)' does not take a value\.", r"La opción «\1» no lleva valor."),
-)
+SPANISH = tomllib.loads(Path(__file__).with_name("spanish.toml").read_text(encoding="utf-8"))
 
 
 def apply_spanish_panels() -> None:
     """Traduce los títulos de la ayuda; pasa por alto los que esta versión de Typer no tiene."""
-    for name, text in _PANELS.items():
+    for name, text in SPANISH["panels"].items():
         if hasattr(rich_utils, name):
             setattr(rich_utils, name, text)
 
@@ -62,16 +39,14 @@ class _SpanishHelp:
         return option
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        words = {"[OPTIONS]": "[OPCIONES]", "COMMAND": "COMANDO", "[ARGS]...": "[ARGUMENTOS]..."}
         pieces = [word for piece in super().collect_usage_pieces(ctx) for word in piece.split(" ")]
-        return [words.get(piece, piece.strip("{}")) for piece in pieces]
+        return [SPANISH["usage"].get(piece, piece.strip("{}")) for piece in pieces]
 
     def get_params(self, ctx: Any) -> list[Any]:
         params = super().get_params(ctx)
         for param in params:  # Typer escribe en inglés el tipo de cada valor: <bool>, <path>
             param.display_type = lambda ctx: None
-            if param.name in _COMPLETION:
-                param.help, param.hidden = _COMPLETION[param.name]
+            vars(param).update(SPANISH["completion"].get(param.name, {}))
         return params
 
 
@@ -129,13 +104,26 @@ def _spanish_message(error: Any) -> str:
     if type(error).__name__ == "MissingParameter" and error.param is not None:
         option = error.param.opts[0] if error.param.opts[0].startswith("-") else ""
         return f"Falta {option or error.param.metavar or error.param.name}."
-    for pattern, text in _MESSAGES:
+    for pattern, text in SPANISH["messages"]:
         match = re.fullmatch(pattern, error.message, re.DOTALL)
         if match:
             return match.expand(text)
     if getattr(error, "param", None) is not None:  # el valor lo rechazó Typer, en inglés
         return f"El valor de «{error.param.opts[0]}» no es válido; mira cuáles lo son con --help."
     return error.message
+
+
+def say(text: str, console: Console | None = None, style: str | None = None) -> None:
+    """Escribe un texto tal cual: sin leer marcas en él, ni partir sus renglones."""
+    console = console or Console()
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def progress_bar(what: str, *when: progress.ProgressColumn) -> progress.Progress:
+    """Una barra que se borra al acabar; detrás de la cuenta va `when` o, si falta, lo que lleva."""
+    counted = (progress.TextColumn(what), progress.BarColumn(), progress.MofNCompleteColumn())
+    columns = (*counted, *(when or [progress.TimeElapsedColumn()]))
+    return progress.Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def print_error(message: str) -> None:

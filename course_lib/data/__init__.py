@@ -11,7 +11,6 @@ __all__ = offer(
             "column_sums",
             "copy",
             "follow",
-            "lookback",
             "reverse",
             "treasure_hunt",
         ),

@@ -92,20 +92,6 @@ def carries(columns: Tokens) -> Tokens:
     return torch.stack(carried, dim=1)
 
 
-def lookback(columns: Tokens) -> Tokens:
-    """Cuántas columnas hay que mirar hacia atrás para saber qué acarreo llega a cada una.
-
-    Con la anterior basta, salvo que sume nueve: entonces decide la de antes, y así hasta una que no
-    sume nueve o hasta el comienzo. En la primera columna, 0.
-    """
-    sums, found = column_sums(columns), []
-    reach = torch.zeros_like(sums[:, 0])
-    for i, total in enumerate(sums.unbind(1)):
-        found.append(reach.clamp(max=i))
-        reach = torch.where(total == 9, reach + 1, torch.ones_like(reach))
-    return torch.stack(found, dim=1)
-
-
 def column_sums(columns: Tokens) -> Tokens:
     """Da a + b, sin acarreo, de cada columna."""
     return (columns - 1) // 10 + (columns - 1) % 10

@@ -18,6 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from course_lib._extras import extra
+from course_lib.grading import submission
+from course_lib.grading.sandbox.library_view import answers_of
+from course_lib.grading.sandbox.wire import clean
+from course_lib.judging.check import find_exercise, topic_exercises
 from course_lib.judging.verdict import Verdict
 from course_lib.notebooks.execution import CellFailedError, execute_whole, verdicts
 from course_lib.notebooks.fingerprint import imported_modules, is_check, parse_cell
@@ -139,21 +143,15 @@ def _executed(notebook: Any, names: dict[str, str]) -> list[Any]:
     Ni las demostraciones y gráficas que el cuaderno da, mientras nadie use lo que definen, ni el
     experimento del final: ningún veredicto depende de ellas, y son casi todo lo que tarda.
     """
-    from course_lib.grading.submission import (
-        SubmissionError,
-        needed_cells,
-        read_submission,
-        topic_sheet,
-    )
-
     topics = {name.partition(".")[0] for name in names}
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     try:
         (topic,) = topics
-        submission = read_submission(nbformat.writes(notebook).encode())
-        return [code[i] for i in needed_cells(submission, topic_sheet(topic))]
-    except (ValueError, FileNotFoundError, SubmissionError):  # de varios temas, o de ninguno
-        return code
+        given = submission.read_submission(nbformat.writes(notebook).encode())
+        needed = submission.needed_cells(given, submission.topic_sheet(topic))
+        return [code[i] for i in needed]
+    except (ValueError, FileNotFoundError, submission.SubmissionError):
+        return code  # es de varios temas, o de ninguno
 
 
 def _place(notebook: Any, cell: Any) -> int:
@@ -173,10 +171,8 @@ def _only_at_the_end() -> Any:
 
 
 def _owner(notebook: Any) -> str:
-    from course_lib.grading.submission import notebook_owner  # carga torch
-
     codes = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    return notebook_owner(tree for code in codes if (tree := parse_cell(code)) is not None)
+    return submission.notebook_owner(filter(None, map(parse_cell, codes)))
 
 
 def _final_check(exercise: str, name: str, owner: str) -> Any:
@@ -189,10 +185,6 @@ def _notes(
     notebook: Any, checks: dict[str, _Check], names: dict[str, str], rows: tuple[Verdict, ...]
 ) -> Iterator[str]:
     """Avisa de lo que aquí se puede y al calificar no: otro nombre, o lo que es la respuesta."""
-    from course_lib.grading.sandbox.library_view import answers_of
-    from course_lib.grading.submission import answer_uses
-    from course_lib.judging.check import find_exercise  # carga torch
-
     for exercise, check in checks.items():
         if check.shown != names[exercise]:
             yield (
@@ -202,7 +194,7 @@ def _notes(
     cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     for row in rows:
         answers = answers_of(find_exercise(row.exercise)) if row.status == "correct" else ()
-        for name in answer_uses(cells, row.exercise, answers):
+        for name in submission.answer_uses(cells, row.exercise, answers):
             yield (
                 f"{row.exercise} usa «{name}», que es lo que se pide escribir: al calificar no "
                 f"se puede usar"
@@ -214,13 +206,12 @@ def _absent_when_graded(codes: Iterable[str], names: dict[str, str]) -> Iterator
 
     Al calificar solo está lo que él da, con lo que eso necesita, y nada los necesita desde abajo.
     """
-    from course_lib.grading.submission import topic_sheet  # carga torch
 
     def built(modules: Iterable[str]) -> set[str]:
         return {name for name in modules if name.split(".")[1:2] and name.split(".")[1] in _BUILT}
 
     try:
-        given = [topic_sheet(name.partition(".")[0]).tools for name in names]
+        given = [submission.topic_sheet(name.partition(".")[0]).tools for name in names]
     except (FileNotFoundError, ValueError):  # no está el proyecto entero
         return
     imported = built(imported_modules(codes))
@@ -245,7 +236,7 @@ def _checks_in(notebook: Any) -> dict[str, _Check]:
     for index, cell in enumerate(notebook.cells):
         for node in _nodes(cell):
             if is_check(node):
-                shown = _cut(ast.unparse(node.args[1]), 40) if len(node.args) > 1 else ""
+                shown = clean(ast.unparse(node.args[1]), 40) if len(node.args) > 1 else ""
                 found[node.args[0].value] = _Check(index, shown)
     return found
 
@@ -255,14 +246,12 @@ def _answer_names(notebook: Any, checks: dict[str, _Check]) -> dict[str, str]:
 
     Lo dice el cuaderno del curso; donde no está, la celda de comprobación.
     """
-    from course_lib.grading.submission import topic_sheet
-    from course_lib.judging.check import topic_exercises  # carga torch
 
     topics = dict.fromkeys(name.partition(".")[0] for name in checks) or _guessed(notebook)
     names = {name: check.shown for name, check in checks.items()}
     for topic in topics:
         try:
-            sheet = topic_sheet(topic).names
+            sheet = submission.topic_sheet(topic).names
         except FileNotFoundError:  # no está el proyecto entero
             continue
         names |= {exercise.name: sheet[exercise.name] for exercise in topic_exercises(topic)}
@@ -271,10 +260,9 @@ def _answer_names(notebook: Any, checks: dict[str, _Check]) -> dict[str, str]:
 
 def _guessed(notebook: Any) -> list[str]:
     """El tema de un cuaderno sin comprobaciones, como al calificar: por lo que define."""
-    from course_lib.grading.submission import guess_topic, read_submission
-
     try:
-        topic = guess_topic(read_submission(nbformat.writes(notebook).encode()))
+        given = submission.read_submission(nbformat.writes(notebook).encode())
+        topic = submission.guess_topic(given)
     except FileNotFoundError:
         topic = None
     return [topic] if topic else []
@@ -289,10 +277,8 @@ def _nodes(cell: Any) -> list[ast.AST]:
 
 def _defining_cell(notebook: Any, answer: str) -> int | None:
     """Busca la última celda que define un nombre, aunque no sea Python válido."""
-    from course_lib.grading.submission import defines  # carga torch
-
-    cells = list(enumerate(notebook.cells))
-    found = [i for i, cell in cells if cell.cell_type == "code" and defines(cell.source, answer)]
+    codes = [(i, c.source) for i, c in enumerate(notebook.cells) if c.cell_type == "code"]
+    found = [i for i, code in codes if submission.defines(code, answer)]
     return found[-1] if found else None
 
 
@@ -302,7 +288,7 @@ def _cell_name(notebook: Any, index: int, checks: dict[str, _Check], names: dict
     Jupyter no numera las celdas: los números de su margen son otra cosa.
     """
     lines = [line for line in notebook.cells[index].source.splitlines() if line.strip()]
-    named = f"la celda que empieza con «{_cut(lines[0], 60)}»" if lines else "una celda vacía"
+    named = f"la celda que empieza con «{clean(lines[0], 60)}»" if lines else "una celda vacía"
     owner = _owner(notebook)
     for exercise, name in names.items():
         if exercise in checks and index == checks[exercise].cell:
@@ -314,12 +300,6 @@ def _cell_name(notebook: Any, index: int, checks: dict[str, _Check], names: dict
     return named
 
 
-def _cut(text: str, limit: int) -> str:
-    from course_lib.grading.sandbox.wire import clean  # carga torch
-
-    return clean(text, limit)
-
-
 def _error_in(cell: Any) -> str:
     """Dice con qué se detuvo una celda y en qué línea del estudiante; vacío si no se detuvo."""
     for output in cell.get("outputs", ()):
@@ -328,7 +308,7 @@ def _error_in(cell: Any) -> str:
                 return "tardó demasiado y se interrumpió"
             # El texto de un error de sintaxis acaba con un archivo que no existe.
             reason = re.sub(r" \(\d+\.py, line \d+\)$", "", output.evalue)
-            return _cut(f"{output.ename}: {reason}", 200).rstrip(": ") + _line_of(output.traceback)
+            return clean(f"{output.ename}: {reason}", 200).rstrip(": ") + _line_of(output.traceback)
     return ""
 
 
@@ -340,7 +320,7 @@ def _line_of(traceback: list[str]) -> str:
         return ""
     number, shown = frames[-1]
     marked = re.search(r"^-+> *\d+ (.*)$", shown, re.M)
-    source = _cut(marked[1] if marked else shown.partition("\n")[0], 80)
+    source = clean(marked[1] if marked else shown.partition("\n")[0], 80)
     return "" if source.startswith("get_ipython()") else f" (línea {number}: {source})"
 
 
@@ -392,7 +372,5 @@ def _why_missing(notebook: Any, name: str, final: Any) -> str:
 
 
 def _declared_points(names: Iterable[str]) -> dict[str, int]:
-    from course_lib.judging.check import topic_exercises  # carga torch
-
     topics = dict.fromkeys(name.partition(".")[0] for name in names)
     return {e.name: e.points for topic in topics for e in topic_exercises(topic)}

@@ -14,6 +14,7 @@ import os
 import re
 import stat
 import symtable
+import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,29 +56,11 @@ class Submission:
     owner: str = ""
 
 
-_UNUSUAL_FUNCTIONS = frozenset(
-    (
-        *("compile", "delattr", "eval", "exec", "get_ipython", "getattr", "globals", "locals"),
-        *("setattr", "vars"),
-    )
+_LISTED = tomllib.loads(Path(__file__).with_name("unusual.toml").read_text(encoding="utf-8"))
+_UNUSUAL, _ORDINARY = (
+    {kind: frozenset(names) for kind, names in _LISTED[which].items()}
+    for which in ("unusual", "ordinary")
 )
-_UNUSUAL_ANYWHERE = frozenset(  # también como atributo: `torch.sys`
-    (
-        *("asyncio", "builtins", "cffi", "concurrent", "cpp_extension", "ctypes", "ctypeslib"),
-        *("gc", "importlib", "inspect", "library", "load", "multiprocessing", "os", "pickle"),
-        *("runpy", "scipy", "sklearn", "subprocess", "sys"),
-    )
-)
-_ORDINARY_MODULES = frozenset(
-    (
-        *("__future__", "abc", "collections", "contextlib", "copy", "course_lib", "dataclasses"),
-        *("einops", "enum", "functools", "heapq", "itertools", "json", "math", "matplotlib"),
-        *("numbers", "numpy", "operator", "pandas", "pathlib", "random", "re", "statistics"),
-        *("string", "time", "torch", "typing", "unicodedata", "warnings"),
-    )
-)
-_ORDINARY_MAGICS = ("autoreload", "config", "load_ext", "matplotlib", "pip", "time", "timeit")
-_ORDINARY_DUNDERS = frozenset(("__init__", "__call__", "__name__", "__len__", "__getitem__"))
 
 
 def read_submission(content: Path | bytes) -> Submission:
@@ -227,14 +210,14 @@ def unusual_names(submission: Submission, given: frozenset[str] = frozenset()) -
 def _unusual(cell: str, tree: ast.Module | None) -> Iterator[str]:
     """Lo que una celda nombra que un ejercicio no necesita."""
     for mark, command in re.findall(r"^[ \t]*(?:\w+[ \t]*=[ \t]*)?(%%?|!+)[ \t]*(\w*)", cell, re.M):
-        if command not in _ORDINARY_MAGICS:
+        if command not in _ORDINARY["magics"]:
             yield mark + command
     if tree is None:  # IPython puede ejecutar lo que no es Python
         words = re.findall(r"\w+", cell)
-        yield from (_UNUSUAL_FUNCTIONS | _UNUSUAL_ANYWHERE).intersection(words)
+        yield from (_UNUSUAL["functions"] | _UNUSUAL["anywhere"]).intersection(words)
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and _is_unusual(node.id, "__", _UNUSUAL_FUNCTIONS):
+        if isinstance(node, ast.Name) and _is_unusual(node.id, "__", _UNUSUAL["functions"]):
             yield node.id
         elif isinstance(node, ast.Attribute):
             own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
@@ -248,15 +231,15 @@ def _unusual_imports(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     if isinstance(node, ast.ImportFrom):
         paths = [f"{node.module or ''}.{path}" for path in paths]
     for root, *inner in (path.split(".") for path in paths):
-        yield from [] if root in _ORDINARY_MODULES else [root or "."]
+        yield from [] if root in _ORDINARY["modules"] else [root or "."]
         yield from (name for name in inner if _is_unusual(name, "_"))
 
 
 def _is_unusual(name: str, private: str, functions: frozenset[str] = frozenset()) -> bool:
     """Dice si un nombre es de los que se miran, o empieza como uno que no es para usarse."""
-    if name in _ORDINARY_DUNDERS:
+    if name in _ORDINARY["dunders"]:
         return False
-    return name.startswith(private) or name in _UNUSUAL_ANYWHERE or name in functions
+    return name.startswith(private) or name in _UNUSUAL["anywhere"] or name in functions
 
 
 # Lo que se pide en cada tema

@@ -73,11 +73,11 @@ class Case:
 
     def __repr__(self) -> str:
         parts = [self._place]
-        parts += [f"  {name} = {_shown(value)}" for name, value in self._named()]
+        parts += [f"  {name} = {_indented(value)}" for name, value in self._named()]
         if self.printed:
             parts += ["Imprimiste:", *(f"  {line}" for line in self.printed.splitlines())]
         if self.error is None:
-            parts.append(f"Diste:\n  {_shown(self.output)}")
+            parts.append(f"Diste:\n  {_indented(self.output)}")
         else:
             parts += ["Se detuvo:", *(f"  {line}" for line in self.trace().splitlines())]
         parts.append("Repítelo con verdict.case.run(); las entradas están en verdict.case.inputs")
@@ -86,12 +86,7 @@ class Case:
     @property
     def names(self) -> list[str]:
         """Cómo se llama cada entrada en la respuesta."""
-        names = [f"entrada {i + 1}" for i in range(len(self._case))]
-        if self._exercise.call is direct_call:
-            with contextlib.suppress(TypeError, ValueError):
-                found = list(inspect.signature(self._answer).parameters)
-                names = found if len(found) == len(names) else names
-        return names
+        return input_names(self._exercise, self._answer, self._case)
 
     def _named(self) -> list[tuple[str, Any]]:
         return list(zip(self.names, self._case, strict=True))
@@ -149,13 +144,27 @@ def _last_line(error: BaseException) -> str:
         return type(error).__name__
 
 
-def _shown(value: Any) -> str:
+def input_names(exercise: Exercise, function: Any, case: tuple) -> list[str]:
+    """Cómo se llama cada entrada de un caso: el nombre de su argumento, si se sabe."""
+    names = [f"entrada {number}" for number in range(1, len(case) + 1)]
+    if exercise.call is direct_call:
+        with contextlib.suppress(TypeError, ValueError):
+            found = list(inspect.signature(function).parameters)
+            names = found if len(found) == len(names) else names
+    return names
+
+
+def shown(value: Any, longest: int) -> str:
+    """Un valor como se ve, de `longest` letras a lo sumo."""
     try:
         text = repr(value)
     except Exception:
         text = f"un objeto de tipo {type(value).__name__}, que no se deja mostrar"
-    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-    return text.replace("\n", "\n  ")
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
+def _indented(value: Any) -> str:
+    return shown(value, _LONGEST).replace("\n", "\n  ")
 
 
 def _in_line(value: Any) -> str:

@@ -72,8 +72,17 @@ def icon(state: str, *, styled: bool = True) -> str:
 
 def score(points: int, max_points: int, earned: str = "") -> str:
     """Dice los puntos: «1 de 2 puntos, por los pesos»."""
-    unit = "punto" if max_points == 1 else "puntos"
-    return f"{points} de {max_points} {unit}" + (f", por {earned}" if earned else "")
+    return f"{points} de {points_text(max_points)}" + (f", por {earned}" if earned else "")
+
+
+def points_text(points: int) -> str:
+    """Dice unos puntos: «1 punto», «14 puntos»."""
+    return f"{points} {'punto' if points == 1 else 'puntos'}"
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Enumera: «a, b y c»."""
+    return " y ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
 @dataclass(frozen=True)
@@ -84,9 +93,9 @@ class Fold:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Told:
-    """Lo que dice un veredicto. Los textos son Markdown de una línea.
+    """Lo que dice un veredicto, y cómo se ve. Los textos son Markdown de una línea.
 
     Argumentos:
         state: el estado.
@@ -110,13 +119,20 @@ class Told:
 
     def _paragraphs(self) -> list[str]:
         note = [f"**Aviso:** {self.note}."] if self.note else []
-        said = [_sentence(text) for text in (self.message, *self.facts) if text]
+        said = [as_sentence(text) for text in (self.message, *self.facts) if text]
         return [*said, *note]
 
     @property
     def _verdict(self) -> str:
         shown = f" ({self.score})" if self.score and self.state != "pending" else ""
         return f"{WORDS[self.state]}{shown}"
+
+    def __repr__(self) -> str:
+        return self.plain()
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        shown = {"plain": self.plain, "markdown": self.markdown, "html": self.html}
+        return {f"text/{kind}": make() for kind, make in shown.items()}
 
     def plain(self) -> str:
         """Para una terminal: el título y el estado en la primera línea; lo demás, debajo."""
@@ -188,12 +204,12 @@ _FUNCTIONS = frozenset({"argsort", "cat", "reshape", "roll", "softmax", "stack",
 _WORD = re.compile(r"[a-záéíóúüñ]{2,}(?=[ ,:])|[aoy](?= [a-záéíóúüñ]{2})")
 
 
-def _sentence(text: str) -> str:
+def as_sentence(text: str) -> str:
     """Con mayúscula, si empieza por una palabra y no por código, y con punto."""
     word = _WORD.match(text)
     if word and word[0] not in _FUNCTIONS:
         text = text[0].upper() + text[1:]
-    return text if text[-1] in ".!?…:" else f"{text}."
+    return text if not text or text[-1] in ".!?…:" else f"{text}."
 
 
 def inline_html(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
+from inspect import isfunction
 from typing import Any
 
 import torch
@@ -84,22 +85,5 @@ def numbered(rng: torch.Generator, letters: str = "abcdef") -> dict[str, int]:
     return dict(zip(letters, numbers, strict=True))
 
 
-VOCABULARY = {
-    each.__name__: each
-    for each in (
-        normal,
-        uniform,
-        matrix,
-        projections,
-        integers,
-        integer,
-        permutation,
-        choice,
-        shuffled,
-        mask,
-        word,
-        words,
-        numbered,
-    )
-}
+VOCABULARY = {each.__name__: each for each in list(vars().values()) if isfunction(each)}
 """Lo que el bloque de casos puede usar sin importarlo, además de `math`, `torch` y `F`."""

@@ -1,6 +1,7 @@
 """Un ejercicio es un dato: su referencia, sus entradas y los errores frecuentes que sabe explicar.
 
-`compiled` los construye de lo que `course regenerate` preparó. Entradas y salidas son datos simples
+`compiled` los construye de lo que `course regenerate` preparó, que ya se comprobó al leer su fuente
+(`notebooks.exercise_source`). Entradas y salidas son datos simples
 (tensores, números, textos, valores lógicos, listas, tuplas y diccionarios de ellos), para que
 puedan cruzar una tubería y el estudiante corra en otro proceso.
 """
@@ -81,9 +82,6 @@ class Part:
         property: la propiedad que se exige, con las anteriores.
         cases: dice, con las entradas de un caso, si es de esta parte; si falta, lo son todos.
         item: posición o clave del resultado que se mira; si falta, todo el resultado.
-
-    Errores:
-        ValueError: puntos no positivos, propiedad desconocida, o una que no tiene cada elemento.
     """
 
     label: str
@@ -91,19 +89,6 @@ class Part:
     property: str = "values"
     cases: Callable[..., bool] | None = None
     item: int | str | None = None
-
-    def __post_init__(self) -> None:
-        if self.points < 1:
-            raise ValueError(f"«{self.label}»: los puntos son al menos 1; llegó {self.points}.")
-        if self.property not in CREDITED:
-            raise ValueError(
-                f"«{self.label}»: no se dan puntos por «{self.property}»; las propiedades que "
-                f"pueden valer son {', '.join(CREDITED)}."
-            )
-        if self.item is not None and self.property in ("inputs", "gradient"):
-            raise ValueError(
-                f"«{self.label}»: «{self.property}» es de todo el resultado; quita `item`."
-            )
 
     def cases_in(self, cases: list[tuple]) -> list[int]:
         """Da las posiciones de los casos que son de esta parte."""
@@ -132,10 +117,6 @@ class Exercise:
             `points - 1`: por eso «correcto» no cambia.
         title: su título en el cuaderno: «Ejercicio 3 · Pesos de autoatención».
         section: la sección del libro que lo explica, si se dijo.
-
-    Errores:
-        ValueError: nombre mal formado, puntos no positivos, errores frecuentes repetidos, o partes
-            repetidas, que suman demasiado o que piden un gradiente que no se compara.
     """
 
     name: str
@@ -156,33 +137,6 @@ class Exercise:
     def __post_init__(self) -> None:
         for field in ("misconceptions", "partial"):
             object.__setattr__(self, field, tuple(getattr(self, field)))
-        if not NAME_PATTERN.fullmatch(self.name):
-            raise ValueError(
-                f"El nombre de un ejercicio tiene la forma «tema.nombre», en minúsculas; llegó "
-                f"«{self.name}»."
-            )
-        if self.points < 1:
-            raise ValueError(f"{self.name}: los puntos deben ser al menos 1; llegó {self.points}.")
-        for field in ("name", "hint"):
-            values = [getattr(m, field) for m in self.misconceptions]
-            if len(set(values)) < len(values):
-                raise ValueError(
-                    f"{self.name}: hay errores frecuentes con el mismo «{field}»; cada uno "
-                    f"necesita el suyo."
-                )
-        self._check_parts()
-
-    def _check_parts(self) -> None:
-        total = sum(part.points for part in self.partial)
-        if self.partial and (total > self.points or self.points == 1):
-            raise ValueError(
-                f"{self.name}: las partes suman {total} y el ejercicio vale {self.points}; solo se "
-                f"parte uno de dos o más puntos, y sus partes no suman más que él."
-            )
-        if len({part.label for part in self.partial}) < len(self.partial):
-            raise ValueError(f"{self.name}: hay partes con el mismo nombre.")
-        if not self.gradient and any(part.property == "gradient" for part in self.partial):
-            raise ValueError(f"{self.name}: una parte pide el gradiente, que no se compara.")
 
     @functools.cached_property
     def pairs(self) -> tuple[Pair, ...]:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from course_lib.judging.credit import earned_parts
+from course_lib.judging.display import enumerated
 from course_lib.judging.exercise import Exercise, Misconception, Pair
 from course_lib.judging.plain_data import PROPERTIES, Comparison, Fault, is_plain, tensors_in
 from course_lib.judging.running import Failure, Outcome, draw_cases, run_cases, run_gradients
@@ -232,8 +233,8 @@ def _which_inputs(case: tuple, expected: Any = None) -> str:
     name = _case_name(expected)
     parts = [*options, *([f"«{name}»"] if name else [])]
     if shapes:
-        parts.append(f"entradas de forma {_listed(shapes)}")
-    return f"con {_listed(parts)}" if parts else ""
+        parts.append(f"entradas de forma {enumerated(shapes)}")
+    return f"con {enumerated(parts)}" if parts else ""
 
 
 def _case_name(expected: Any) -> str:
@@ -249,10 +250,6 @@ def _without_case_name(actual: Any, expected: Any) -> tuple[Any, Any]:
     if not name or _case_name(actual) != name:
         return actual, expected
     return actual[name], expected[name]
-
-
-def _listed(names: list[str]) -> str:
-    return " y ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
 def _stopped(failure: Failure) -> str:

@@ -18,10 +18,15 @@ _FEWEST_WORDS = 2
 _now = {"owner": ""}
 
 
+def bare(text: str) -> str:
+    """Un texto sin acentos ni mayúsculas: así se compara, y «Ángela» va entre las demás de la A."""
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
 def words_of(name: str) -> frozenset[str]:
     """Las palabras de un nombre, sin acentos ni mayúsculas: «García, Ana» y «Ana García», igual."""
-    bare = unicodedata.normalize("NFKD", name.casefold())
-    return frozenset(re.findall(r"\w+", "".join(c for c in bare if not unicodedata.combining(c))))
+    return frozenset(re.findall(r"\w+", bare(name)))
 
 
 def same_person(one: str, other: str) -> bool:

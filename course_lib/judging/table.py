@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from course_lib.judging import display
@@ -22,7 +21,7 @@ def check_table(
     *,
     prediction: Any = None,
     own_rows: int = 1,
-) -> TableVerdict:
+) -> display.Told:
     """Revisa la tabla de un experimento: que esté completa y que sea lo que da la medida.
 
     La predicción no se juzga: se dice dónde se alejó más. Cada casilla se vuelve a medir; conviene
@@ -44,49 +43,28 @@ def check_table(
     if prediction is not None:
         if _is_blank(prediction):
             told = "predice antes de medir: un número por casilla, a ojo. Acertar no vale puntos"
-            return _verdict("pending", told)
+            return _told("pending", told)
         if fault := _shape_fault("prediction", prediction, rows, columns):
-            return _verdict("wrong", f"en tu predicción, {fault}")
+            return _told("wrong", f"en tu predicción, {fault}")
     if _is_blank(table):
-        return _verdict("pending", "tu predicción está" if prediction else "falta llenarla")
+        return _told("pending", "tu predicción está" if prediction else "falta llenarla")
     fault = _shape_fault("table", table, rows, columns)
     fault = fault or _value_fault(_read(table), measure, columns)
     if fault:
-        return _verdict("wrong", fault)
+        return _told("wrong", fault)
     if len(table) < len(rows) + own_rows:
         lacking = "una fila tuya" if own_rows == 1 else f"{own_rows} filas tuyas"
-        return _verdict("wrong", f"lo pedido está bien. Falta lo que eliges tú: añade {lacking}")
+        return _told("wrong", f"lo pedido está bien. Falta lo que eliges tú: añade {lacking}")
     told = f"{len(table)} filas y {len(columns)} columnas, y todas salen de `{_name(measure)}`"
     facts = [_furthest(_read(prediction), _read(table), rows, columns)] if prediction else []
     steps = ["Lo que sigue, la gráfica y tu conclusión, lo lee una persona"]
-    return _verdict("correct", told, facts, steps)
+    return _told("correct", told, facts, steps)
 
 
-@dataclass(frozen=True, repr=False)
-class TableVerdict:
-    """Lo que se dice de una tabla; se ve como el veredicto de un ejercicio.
-
-    Argumentos:
-        status: `correct`, `pending` o `wrong`.
-        told: lo que se muestra.
-    """
-
-    status: str
-    told: display.Told
-
-    def __repr__(self) -> str:
-        return self.told.plain()
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        shown = {"plain": self.told.plain, "markdown": self.told.markdown, "html": self.told.html}
-        return {f"text/{kind}": make() for kind, make in shown.items()}
-
-
-def _verdict(
-    status: str, message: str, facts: Sequence[str] = (), steps: Sequence[str] = ()
-) -> TableVerdict:
-    told = display.Told(status, "La tabla", message=message, facts=facts, steps=steps)
-    return TableVerdict(status, told)
+def _told(
+    state: str, message: str, facts: Sequence[str] = (), steps: Sequence[str] = ()
+) -> display.Told:
+    return display.Told(state, "La tabla", message=message, facts=facts, steps=steps)
 
 
 def _is_blank(table: Any) -> bool:

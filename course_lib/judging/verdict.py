@@ -60,18 +60,12 @@ class Verdict:
         )
 
     def __repr__(self) -> str:
-        return self.told().plain()
+        return repr(self.told())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
         # El veredicto viaja en los metadatos de la salida: `course check` lo lee de ahí, y ningún
         # visor de cuadernos lo muestra en lugar del texto.
-        told = self.told()
-        data = {
-            "text/plain": told.plain(),
-            "text/markdown": told.markdown(),
-            "text/html": told.html(),
-        }
-        return data, {"course_verdict": self.stored()}
+        return self.told()._repr_mimebundle_(), {"course_verdict": self.stored()}
 
     def stored(self) -> dict[str, Any]:
         """Lo que se guarda en el cuaderno: con qué se vio y cuánto tardó no son para otro."""

@@ -56,7 +56,7 @@ from typing import Any
 from course_lib._extras import extra
 from course_lib.notebooks import variation
 from course_lib.notebooks.fingerprint import parse, parse_cell
-from course_lib.notebooks.source import SOLUTION_ONLY, replace_solutions
+from course_lib.notebooks.source import replace_solutions
 
 with extra("author"):
     import yaml
@@ -190,6 +190,11 @@ class ExerciseSource:
                 self.fault(line, fault)
             return {} if wrong or faults else value
         return {}
+
+    def line_of(self, field: str) -> int:
+        """La línea en que está un campo de la cabecera; si no está, la primera de ella."""
+        lines = enumerate(self.text.split("\n"), 1)
+        return next((i for i, line in lines if line.startswith(f"{field}:")), 2)
 
     def fault(self, line: int, text: str) -> None:
         """Apunta algo que está mal."""
@@ -341,7 +346,7 @@ class _Reader:
         self._parts(options.get("partes", []))
 
     def _parts(self, parts: list) -> None:
-        line = next((i for i, x in enumerate(self.lines, 1) if x.startswith("partes:")), 2)
+        line = self.made.line_of("partes")
         for part in parts:
             if not isinstance(part, dict) or not {"nombre", "puntos"} <= part.keys():
                 self.made.fault(line, "cada parte tiene al menos «nombre» y «puntos».")
@@ -353,11 +358,24 @@ class _Reader:
                 self.made.fault(line, f"«propiedad» es una de {', '.join(PROPERTIES)}.")
             elif part.get("propiedad") == "gradiente" and not self.made.options.get("gradiente"):
                 self.made.fault(line, "una parte pide el gradiente, y el ejercicio no lo compara.")
-        total = sum(
-            p["puntos"] for p in parts if isinstance(p, dict) and type(p.get("puntos")) is int
-        )
-        if parts and total > self.made.options.get("puntos", total):
-            self.made.fault(line, "las partes suman más puntos que el ejercicio.")
+            if "elemento" in part and part.get("propiedad") in ("entradas", "gradiente"):
+                told = f"«{part['propiedad']}» es de todo el resultado: quita «elemento»."
+                self.made.fault(line, told)
+        self._parts_fit([part for part in parts if isinstance(part, dict)], line)
+
+    def _parts_fit(self, parts: list[dict], line: int) -> None:
+        """Las partes, juntas, caben en el ejercicio, y cada una se distingue."""
+        worth = [part["puntos"] for part in parts if type(part.get("puntos")) is int]
+        names = {str(part.get("nombre")) for part in parts}
+        total = self.made.options.get("puntos", sum(worth) + 1)
+        for is_wrong, told in (
+            (min(worth, default=1) < 1, "los puntos de cada parte son al menos 1."),
+            (sum(worth) > total, "las partes suman más puntos que el ejercicio."),
+            (parts and total == 1, "un ejercicio de un punto no se parte."),
+            (len(names) < len(parts), "dos partes se llaman igual."),
+        ):
+            if is_wrong:
+                self.made.fault(line, told)
 
     def _sections(self) -> dict[str, tuple[int, int]] | None:
         """Las líneas de cada sección; la del cuaderno, con el nombre vacío y sin su título."""
@@ -682,6 +700,3 @@ def find_edit(made: ExerciseSource, old: str, new: str) -> tuple[int, int, str]:
     line = inside.rfind("\n", 0, a) + 1
     indent = re.match(r"[ \t]*", inside[line:])[0]
     return start + a, start + b, new.replace("\n", f"\n{indent}")
-
-
-__all__ = ["SOLUTION_ONLY", "Cell", "ExerciseSource", "Mistake", "SourceFault", "find_edit"]

@@ -21,6 +21,7 @@ from typing import Any
 
 from course_lib._extras import extra
 from course_lib.files import write_atomically
+from course_lib.judging.display import enumerated
 from course_lib.notebooks.execution import CellFailedError, execute, verdicts
 from course_lib.notebooks.fingerprint import code_cells, imported_modules, library_parts
 from course_lib.notebooks.source import (
@@ -41,15 +42,6 @@ from course_lib.notebooks.verification import verified
 with extra("author"):
     import nbformat
     import psutil
-
-__all__ = [
-    "NotebookError",
-    "TopicResult",
-    "drift",
-    "orphans",
-    "regenerate",
-    "topics_in",
-]
 
 KINDS = ("solutions", "exercises")
 IGNORED_OUTPUT = "nbval-ignore-output"
@@ -235,8 +227,7 @@ def _library_drift(stored: Any, now: dict[str, str]) -> str | None:
     named, more = changed[:_MOST_NAMED], len(changed) - _MOST_NAMED
     if more > 0:
         named.append(f"otros {more}" if more > 1 else "otro más")
-    listed = " y ".join(part for part in (", ".join(named[:-1]), named[-1]) if part)
-    return f"{'cambió' if len(changed) == 1 else 'cambiaron'} {listed}"
+    return f"{'cambió' if len(changed) == 1 else 'cambiaron'} {enumerated(named)}"
 
 
 # Escribir

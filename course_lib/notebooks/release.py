@@ -55,23 +55,7 @@ _EXAM_WITH_BOOK = (
     "--exam no admite --book: el sitio lleva la biblioteca entera, con las soluciones y los casos "
     "del examen. Quita una de las dos opciones."
 )
-_README = """\
-# {2}
-
-Con Python 3.11 o posterior, en esta carpeta:
-
-    python start.py
-
-La primera vez prepara un entorno en `.venv`{0}; después abre JupyterLab. En Windows puede
-llamarse `py`; en macOS y Linux, `python3`.
-
-En cada ejercicio, escribe tu respuesta donde dice `raise NotImplementedError` y ejecuta la celda
-que la comprueba.
-{3}{1}. La última celda de cada uno resume lo que llevas hecho.
-
-Sale de «Atención y Transformers»: el código, con licencia MIT; el texto y las figuras, CC BY 4.0.
-"""
-
+_README = Path(__file__).parent / "texts" / "LEEME.md"
 _HERE = "`exercises/` son los cuadernos"
 _APART = "Tus cuadernos son personales y te llegan aparte: ponlos en\n`exercises/`"
 
@@ -250,7 +234,8 @@ def _write_readme(folder: Path, name: str) -> None:
     book = f", y `{BOOK}/index.html`, el libro" if (folder / BOOK).is_dir() else ""
     ready = any((folder / "exercises").glob("*.ipynb"))
     where = _HERE if ready else _APART
-    (folder / "LEEME.md").write_text(_README.format(how, book, name, where), encoding="utf-8")
+    text = _README.read_text(encoding="utf-8").format(how=how, book=book, where=where, name=name)
+    (folder / "LEEME.md").write_text(text, encoding="utf-8")
 
 
 def _require_book(book: Path, course: CourseSettings, *, exam: bool) -> None:

@@ -40,6 +40,7 @@ from typing import Any
 import course_lib
 from course_lib._extras import extra
 from course_lib.judging.compiled import make_exercise, replaced
+from course_lib.judging.display import points_text
 from course_lib.judging.exercise import Exercise
 from course_lib.judging.owner import allotted
 from course_lib.notebooks import variation
@@ -230,6 +231,8 @@ class _Reader:
         except (OSError, UnicodeDecodeError) as error:
             self._fault(1, f"no se pudo leer ({error.__class__.__name__}).")
             return ""
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.topic):
+            self._fault(1, "el nombre de la carpeta va en minúsculas, sin espacios ni acentos.")
         for name, value, line, wrong in front_matter(text, {"titulo": str}):
             if wrong:
                 self._fault(line, wrong)
@@ -353,7 +356,7 @@ class _Reader:
         given = made.options.get("seccion")
         if given is None:
             return None
-        line = next(i for i, x in enumerate(made.text.split("\n"), 1) if x.startswith("seccion:"))
+        line = made.line_of("seccion")
         page, _, label = given.partition("#")
         path = self._book / f"{page}.md"
         if not page.isidentifier() or not path.is_file():
@@ -423,11 +426,6 @@ class _Reader:
             text = text.replace(f"{{{name}}}", said)
             text = text.replace(f"{{{name.capitalize()}}}", said[0].upper() + said[1:])
         return text
-
-
-def points_text(points: int) -> str:
-    """Dice unos puntos: «1 punto», «14 puntos»."""
-    return f"{points} {'punto' if points == 1 else 'puntos'}"
 
 
 def heading(number: int, made: ExerciseSource) -> str:

@@ -21,6 +21,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from torch import Generator
+
+from course_lib.judging.check import check_exercise
+from course_lib.judging.compiled import Answer, make_exercise
+from course_lib.judging.exercise import Exercise, Misconception
+from course_lib.judging.plain_data import Comparison, plain
+from course_lib.judging.running import draw_cases, remembering, run_cases, run_gradients
+from course_lib.judging.verdict import Verdict
 from course_lib.notebooks.exercise_source import ExerciseSource, Mistake, SourceFault
 from course_lib.notebooks.topic_source import FaultsError, TopicSource
 
@@ -82,15 +90,13 @@ def _verify_all(
     others = zip(made.variants, stored.get("variants", ()), strict=True)
     faults = [f for m, s in [(made, stored), *others] for f in _Exercise(m, s, seeds).verify()]
     if not faults and made.variants:
-        line = _line_of(made.text, "varia")
+        line = made.line_of("varia")
         faults = [SourceFault(made.file, line, told) for told in _unnoticed(stored, seeds[0])]
     return faults
 
 
 def _unnoticed(stored: dict[str, Any], seed: int) -> Iterator[str]:
     """Las variaciones cuya solución vale también para otra: copiarla no se notaría."""
-    from course_lib.judging.check import check_exercise
-    from course_lib.judging.compiled import make_exercise
 
     exercises = [make_exercise(each) for each in (stored, *stored["variants"])]
     for one, other in itertools.permutations(range(len(exercises)), 2):
@@ -119,8 +125,6 @@ class _Exercise:
         self.faults.append(SourceFault(self.made.file, line, text))
 
     def verify(self) -> list[SourceFault]:
-        from course_lib.judging.compiled import Answer, make_exercise
-        from course_lib.judging.running import remembering
 
         line = self.made.solution.line
         for mistake in self.made.mistakes:
@@ -138,17 +142,14 @@ class _Exercise:
                 self._runs_as_told(exercise, Answer(self.stored))
         return self.faults
 
-    def _runs_as_told(self, exercise: Any, answer: Any) -> None:
+    def _runs_as_told(self, exercise: Exercise, answer: Answer) -> None:
         self._library_agrees(exercise)
         for mistake, known in zip(self.made.mistakes, exercise.misconceptions, strict=True):
             self._mistake(exercise, mistake, known)
         for code, place in self.made.alternatives:
             self._alternative(exercise, answer, code, place)
 
-    def _has_cases(self, exercise: Any) -> bool:
-        from torch import Generator
-
-        from course_lib.judging.plain_data import Comparison, plain
+    def _has_cases(self, exercise: Exercise) -> bool:
 
         code, line = self.made.cases
         if not code and not exercise.is_question:
@@ -177,8 +178,7 @@ class _Exercise:
             return False
         return True
 
-    def _solution_runs(self, exercise: Any) -> bool:
-        from course_lib.judging.check import check_exercise
+    def _solution_runs(self, exercise: Exercise) -> bool:
 
         line = self.made.solution.line
         for seed in self.seeds:
@@ -196,11 +196,10 @@ class _Exercise:
                 return False
         return True
 
-    def _library_agrees(self, exercise: Any) -> None:
-        from course_lib.judging.check import check_exercise
+    def _library_agrees(self, exercise: Exercise) -> None:
 
         for key in ("biblioteca", "prohibido"):
-            line = _line_of(self.made.text, key)
+            line = self.made.line_of(key)
             for name in exercise.answers if key == "prohibido" else exercise.answers[:1]:
                 if _find(name) is None:
                     self.fault(line, f"no existe «{name}»: escribe el módulo y el nombre enteros.")
@@ -209,10 +208,9 @@ class _Exercise:
             verdict = check_exercise(exercise, _find(name), seed=self.seeds[0])
             if verdict.status != "correct":
                 told = f"«{name}» no da lo mismo que la solución: {verdict.message}"
-                self.fault(_line_of(self.made.text, "biblioteca"), told)
+                self.fault(self.made.line_of("biblioteca"), told)
 
-    def _mistake(self, exercise: Any, mistake: Mistake, known: Any) -> None:
-        from course_lib.judging.check import check_exercise
+    def _mistake(self, exercise: Exercise, mistake: Mistake, known: Misconception) -> None:
 
         stopped = False
         for seed in self.seeds:
@@ -231,8 +229,7 @@ class _Exercise:
             told = f"dice «se detiene: {mistake.raises}», y no se detiene."
             self.fault(mistake.line, told)
 
-    def _stops(self, exercise: Any, known: Any, seed: int) -> bool:
-        from course_lib.judging.running import draw_cases, run_cases, run_gradients
+    def _stops(self, exercise: Exercise, known: Misconception, seed: int) -> bool:
 
         if known.raises is None:
             return False
@@ -242,8 +239,7 @@ class _Exercise:
             outcomes = run_gradients(exercise, known.implementation, cases)
         return any(o.failure and o.failure.kind == known.raises.__name__ for o in outcomes)
 
-    def _alternative(self, exercise: Any, answer: Any, code: str, line: int) -> None:
-        from course_lib.judging.check import check_exercise
+    def _alternative(self, exercise: Exercise, answer: Answer, code: str, line: int) -> None:
 
         try:
             student = answer.run(self.made.whole(code))
@@ -255,7 +251,7 @@ class _Exercise:
             self.fault(line, f"esta otra manera no pasa: {wrong.message or 'queda pendiente'}.")
 
 
-def _what_is_wrong(exercise: Any, mistake: Mistake, verdict: Any) -> str:
+def _what_is_wrong(exercise: Exercise, mistake: Mistake, verdict: Verdict) -> str:
     if verdict.status == "correct":
         return "este error está bien: da lo mismo que la solución en todos los casos."
     if verdict.misconceptions == (mistake.name,):
@@ -274,9 +270,8 @@ def _what_is_wrong(exercise: Any, mistake: Mistake, verdict: Any) -> str:
     return f"este error no se reconoce: {verdict.message or 'queda pendiente'}."
 
 
-def _own(exercise: Any, seed: int, error: Exception) -> str:
+def _own(exercise: Exercise, seed: int, error: Exception) -> str:
     """Por qué se detiene la referencia, dicho a quien la escribió."""
-    from course_lib.judging.running import draw_cases, run_cases, run_gradients
 
     try:
         cases = draw_cases(exercise, seed)
@@ -302,11 +297,6 @@ def _line_in_library(error: BaseException, name: str) -> int:
     """La línea, dentro de su bloque, en que se detuvo el código de un ejercicio."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((f.lineno for f in reversed(frames) if f.filename.endswith(f"{name}.py")), 1)
-
-
-def _line_of(text: str, field: str) -> int:
-    lines = text.split("\n")
-    return next((i for i, line in enumerate(lines, 1) if line.startswith(f"{field}:")), 2)
 
 
 def _find(name: str) -> Any:

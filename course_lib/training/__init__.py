@@ -9,7 +9,6 @@ __all__ = offer(
         ".checkpoints": ("Checkpoint", "load_checkpoint", "save_checkpoint"),
         ".history": ("History",),
         ".language_modelling": (
-            "SegmentLoss",
             "context_losses",
             "effective_context",
             "perplexity",

@@ -1,4 +1,4 @@
-"""Modelos de lenguaje con memoria: entrenarlos por segmentos y evaluarlos token a token.
+"""Modelos de lenguaje con memoria: evaluarlos token a token.
 
 El modelo es cualquiera que se llame `model(token_ids, memory) -> (logits, memory)`, con None por
 memoria vacía. Las pérdidas de la evaluación son −log P de cada token, en nats, y ocupan su sitio en
@@ -8,7 +8,6 @@ en `.eval()`: el dropout también cambiaría las pérdidas.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,61 +16,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from course_lib.data.segments import segments
-from course_lib.training.losses import cross_entropy
 
 Model = Callable[[Tensor, Any], tuple[Tensor, Any]]
 Documents = Int[Tensor, "batch t"]
 Losses = Float[Tensor, "batch t_targets"]
-
-
-@dataclass(frozen=True)
-class SegmentLoss:
-    """La pérdida de un modelo con memoria, `loss(model, batch)`: recorre documentos enteros.
-
-        L = −(1/n) Σ_i log P(x_{i+1} | x_{s_i}, …, x_i, memoria),    s_i: comienzo del segmento de i
-
-    Cada documento se lee de segmento en segmento. La memoria pasa de uno a otro separada del
-    grafo, así que el gradiente no sale del segmento (retropropagación truncada en el tiempo). Entre
-    llamada y llamada no queda nada: cada lote empieza con la memoria vacía, y un entrenamiento
-    reanudado es el mismo. El relleno va detrás, donde ningún token real mira.
-
-    Argumentos:
-        segment_length: tokens por segmento.
-        pad_id: el relleno, que no cuenta; None, si no hay.
-        memory: con False, cada segmento empieza sin pasado: así se mide lo que da la memoria.
-
-    Fuente: Dai et al. (2019), §3.2; capítulo `transformer_xl`.
-
-    Ejemplo:
-        >>> import torch
-        >>> from course_lib.training import SegmentLoss
-        >>> def model(token_ids, memory):  # no sabe nada: diez tokens, igual de probables
-        ...     return torch.zeros(*token_ids.shape, 10), memory
-        >>> SegmentLoss(segment_length=2)(model, torch.tensor([[5, 6, 7, 8, 9]]))  # log 10
-        tensor(2.3026)
-    """
-
-    segment_length: int
-    pad_id: int | None = 0
-    memory: bool = True
-
-    def __call__(self, model: Model, batch: Documents) -> Tensor:
-        """Devuelve la pérdida media por token real, sin contar el primero de cada documento."""
-        memory, total, count = None, 0.0, self.count(batch)
-        if not count:
-            raise ValueError("El lote no tiene ningún token que predecir: todos son relleno.")
-        for inputs, targets in segments(batch, self.segment_length):
-            logits, memory = model(inputs, memory if self.memory else None)
-            if share := self._real(targets) / count:
-                total = total + share * cross_entropy(logits, targets, ignore_id=self.pad_id)
-        return total
-
-    def count(self, batch: Documents) -> int:
-        """Cuántos tokens promedia la pérdida en este lote; `train` pondera con ello cada lote."""
-        return self._real(batch[:, 1:])
-
-    def _real(self, targets: Tensor) -> int:
-        return targets.numel() if self.pad_id is None else int((targets != self.pad_id).sum())
 
 
 @torch.no_grad()

@@ -56,12 +56,8 @@ NOT_PROSE = {
 READ_OPTIONS = {"alt", "caption"}
 ROLE_TARGET = re.compile(r"^(.*?)\s*<[^<>]*>$", re.S)
 # Textos del corpus: son datos, en español y en inglés; tienen sus propias pruebas.
-# terminal.py traduce los mensajes de Typer: los originales están en inglés. El borrador de un
-# ejercicio es un archivo con su cabecera y su código.
 CORPUS = {
-    "course_lib/cli/terminal.py",
     "course_lib/data/_grammar.py",
-    "course_lib/notebooks/first_draft.py",
     "course_lib/one_page/transformer.py",
 }
 # Textos que no son prosa: patrones de einops, expresiones regulares, marcado, SQL y
@@ -286,13 +282,17 @@ def library_files() -> list[Path]:
     return sorted((ROOT / "course_lib").rglob("*.py"))
 
 
+def library_texts() -> list[Path]:
+    return sorted((ROOT / "course_lib" / "notebooks" / "texts").glob("*.md"))
+
+
 def figure_files() -> list[Path]:
     return sorted((ROOT / "book" / "_figures").glob("*.svg"))
 
 
 def everything() -> Iterator[Prose]:
     """Todo lo que lee una persona, salvo los documentos de la raíz."""
-    for path in [*book_files(), *solution_files()]:
+    for path in [*book_files(), *solution_files(), *library_texts()]:
         yield from of_markdown(path.read_text("utf-8"), str(path.relative_to(ROOT)))
     for path in library_files():
         text = path.read_text("utf-8")

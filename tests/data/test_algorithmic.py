@@ -16,7 +16,6 @@ from course_lib.data.algorithmic import (
     column_sums,
     copy,
     follow,
-    lookback,
     reverse,
     treasure_hunt,
 )
@@ -58,19 +57,6 @@ def test_the_carry_travels_through_nines():
     columns = 1 + torch.tensor([[87, 45, 90, 13, 22]])
     assert column_sums(columns).tolist() == [[15, 9, 9, 4, 4]]
     assert carries(columns).tolist() == [[0, 1, 1, 1, 0]], "el acarreo se detiene en 1 + 3"
-    assert lookback(columns).tolist() == [[0, 1, 2, 3, 1]]
-
-
-@sizes
-def test_the_columns_within_reach_are_enough_to_know_the_carry(count, length, seed):
-    columns, _ = addition(count, length, nines=0.5, generator=generator(seed))
-    reach, carry = lookback(columns), carries(columns)
-    for row in range(count):
-        for i in range(length):
-            seen = columns[row, i - reach[row, i] : i + 1][None]
-            assert carries(seen)[0, -1] == carry[row, i]
-            if reach[row, i] > 1:  # con una menos quedaría en duda: todo nueves
-                assert (column_sums(seen)[0, 1:-1] == 9).all()
 
 
 def test_every_box_leads_where_its_label_says():

@@ -166,36 +166,6 @@ def test_a_better_answer_never_earns_less():
         assert not less <= more or points[less] <= points[more], (less, more)
 
 
-# Lo mal declarado se rechaza
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"points": 0}, "al menos 1"),
-        ({"property": "shape"}, "no se dan puntos por «shape»"),
-        ({"property": "gradient", "item": 0}, "quita `item`"),
-    ],
-)
-def test_a_bad_part_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        Part(**{"label": "x", "points": 1} | options)
-
-
-@pytest.mark.parametrize(
-    ("parts", "options", "message"),
-    [
-        ((VALUES, WHOLE), {"points": 2}, "suman 3 y el ejercicio vale 2"),
-        ((WHOLE,), {"points": 1}, "solo se parte uno de dos o más"),
-        ((WHOLE, WHOLE), {}, "partes con el mismo nombre"),
-        ((GRADIENT,), {"gradient": False}, "que no se compara"),
-    ],
-)
-def test_parts_that_do_not_fit_are_refused(parts, options, message):
-    with pytest.raises(ValueError, match=message):
-        exercise(*parts, **options)
-
-
 def test_a_part_without_cases_is_refused():
     nobody = Part("nadie", 1, cases=lambda x, mask: False)
     with pytest.raises(ValueError, match="ningún caso es de la parte «nadie»"):

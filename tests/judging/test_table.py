@@ -21,7 +21,7 @@ GUESS = {"doble": [0.2, 0.9, 0.05], "triple": [0.3, 0.2, 0.1]}
 
 def told(table, **options):
     verdict = check_table(table, share, ROWS, COLUMNS, **options)
-    return verdict.status, repr(verdict)
+    return verdict.state, repr(verdict)
 
 
 def with_row(row):

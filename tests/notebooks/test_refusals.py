@@ -76,6 +76,18 @@ MISTAKES = {
         "usa `big`, que no se define aquí",
     ),
     "parte de más": (HEAD, "puntos: 2\npartes: [{nombre: a, puntos: 3}]\n", "suman más puntos"),
+    "parte sin valor": (HEAD, "puntos: 2\npartes: [{nombre: a, puntos: 0}]\n", "son al menos 1"),
+    "parte de un punto": (HEAD, "puntos: 1\npartes: [{nombre: a, puntos: 1}]\n", "no se parte"),
+    "parte repetida": (
+        HEAD,
+        "puntos: 3\npartes: [{nombre: a, puntos: 1}, {nombre: a, puntos: 1}]\n",
+        "dos partes se llaman igual",
+    ),
+    "parte de un elemento": (
+        HEAD,
+        "puntos: 2\npartes: [{nombre: a, puntos: 1, propiedad: entradas, elemento: 0}]\n",
+        "«entradas» es de todo el resultado: quita «elemento»",
+    ),
     "propiedad": (
         HEAD,
         "puntos: 2\npartes: [{nombre: a, puntos: 1, propiedad: color}]\n",

@@ -1,4 +1,3 @@
-import copy
 import math
 
 import pytest
@@ -6,22 +5,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch.nn import functional as F
 from torch.testing import assert_close
 
 from course_lib import fast
-from course_lib.data.segments import TokenStream
 from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
-from course_lib.training.batches import TokenBatches
 from course_lib.training.language_modelling import (
-    SegmentLoss,
     context_losses,
     effective_context,
     perplexity,
     segment_losses,
     sliding_losses,
 )
-from course_lib.training.loop import train
 
 VOCAB = 7
 
@@ -65,85 +59,6 @@ def whole_losses(model, document):
     """−log P de cada token, con una sola pasada por el documento."""
     log_p = model(document[None, :-1])[0].log_softmax(-1)[0]
     return -log_p[torch.arange(len(document) - 1), document[1:]]
-
-
-# La pérdida
-
-
-@given(st.lists(st.integers(2, 14), min_size=1, max_size=4), st.integers(1, 15))
-@settings(max_examples=30)
-def test_with_enough_memory_the_loss_is_that_of_whole_documents(lengths, segment_length):
-    model = Reader()
-    expected = torch.cat([whole_losses(model, document) for document in documents(*lengths)])
-    loss = SegmentLoss(segment_length)
-    assert_close(loss(model, batch_of(*lengths)), expected.mean(), rtol=0, atol=1e-10)
-    assert loss.count(batch_of(*lengths)) == len(expected), "el relleno o el primer token cuentan"
-
-
-def test_without_memory_every_segment_starts_anew():
-    model, batch = Reader(), batch_of(11, 11)
-    pieces = [F.pad(batch, (0, 1))[:, s : s + 5] for s in (0, 4, 8)]
-    expected = torch.cat([whole_losses(model, row[row > 0]) for piece in pieces for row in piece])
-    assert_close(SegmentLoss(4, memory=False)(model, batch), expected.mean(), rtol=0, atol=1e-10)
-    assert not torch.allclose(SegmentLoss(4)(model, batch), expected.mean())
-
-
-def test_the_gradient_is_truncated_backpropagation_written_out():
-    model, batch = Reader(reach=3), batch_of(12, 9)
-    by_hand = copy.deepcopy(model)
-    SegmentLoss(4)(model, batch).backward()
-    memory, count = None, (batch[:, 1:] != 0).sum()
-    for s in range(0, 11, 4):  # un backward por segmento: nada puede volver a los anteriores
-        logits, memory = by_hand(batch[:, s : min(s + 4, 11)], memory)
-        targets = batch[:, s + 1 : s + 5]
-        log_p = logits.log_softmax(-1).gather(-1, targets[..., None]).squeeze(-1)
-        (-(log_p * (targets != 0)).sum() / count).backward()
-    for (name, p), q in zip(model.named_parameters(), by_hand.parameters(), strict=True):
-        assert_close(p.grad, q.grad, rtol=0, atol=1e-10, msg=name)
-
-
-def test_it_works_without_padding_and_when_a_segment_is_all_padding():
-    model, batch = Reader(), batch_of(8, 8)
-    assert_close(SegmentLoss(3, pad_id=None)(model, batch), SegmentLoss(3)(model, batch))
-    wider = F.pad(batch, (0, 6))
-    assert_close(SegmentLoss(3)(model, wider), SegmentLoss(3)(model, batch))
-
-
-@pytest.mark.parametrize("stop", [1, 4, 6])
-@pytest.mark.parametrize("feed", ["documentos", "texto seguido"])
-def test_a_training_cut_and_resumed_has_the_same_bits(tmp_path, feed, stop):
-    def run(steps, path=None):
-        torch.manual_seed(0)
-        model = Reader(dropout=0.3, dtype=torch.float32)
-        if feed == "documentos":
-            batches = TokenBatches(documents(*range(2, 20)), batch_size=4)
-        else:
-            batches = TokenStream(*documents(90), batch_size=3, segment_length=8)
-        history = train(model, SegmentLoss(4), batches, steps=steps, checkpoint=path)
-        return model, history.loss
-
-    whole, losses = run(8)
-    path = tmp_path / "model.ckpt"
-    run(stop, path)
-    torch.rand(5)
-    resumed, resumed_losses = run(8, path)
-    assert resumed_losses == losses
-    for p, q in zip(whole.parameters(), resumed.parameters(), strict=True):
-        assert torch.equal(p, q), "la pérdida guarda algo entre llamadas"
-
-
-def test_batches_weigh_by_their_real_tokens():
-    model, one, other = Reader(), batch_of(12, 3), batch_of(4, 4)[:1]
-    loss = SegmentLoss(5)
-    together = nn.utils.rnn.pad_sequence([*one, *other], batch_first=True)
-    parts = [(loss.count(b), loss(model, b)) for b in (one, other)]
-    mean = sum(n * value for n, value in parts) / sum(n for n, _ in parts)
-    assert_close(loss(model, together), mean, rtol=0, atol=1e-10)
-
-
-def test_a_batch_with_nothing_to_predict_is_explained():
-    with pytest.raises(ValueError, match="ningún token que predecir"):
-        SegmentLoss(3)(Reader(), torch.zeros(2, 5, dtype=torch.long))
 
 
 # La evaluación

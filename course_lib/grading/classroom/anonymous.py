@@ -31,6 +31,7 @@ from course_lib.grading.provenance import course_cells
 from course_lib.grading.sandbox.evidence import Evidence
 from course_lib.grading.sandbox.grader import ExerciseResult
 from course_lib.grading.sandbox.judge import run_judge
+from course_lib.judging.owner import bare
 
 ANONYMOUS = "anonymous"
 """La carpeta de lo que se lee sin nombres."""
@@ -184,9 +185,8 @@ class Anonymity:
 
 def _plain(word: str) -> str:
     """Una palabra sin acentos, mayúsculas ni las cifras de los extremos."""
-    bare = unicodedata.normalize("NFKD", word.casefold())
-    bare = "".join(c for c in bare if not unicodedata.combining(c)).translate(_WITHOUT_MARK)
-    return bare if bare.isdigit() else bare.strip("0123456789")
+    plain = bare(word).translate(_WITHOUT_MARK)
+    return plain if plain.isdigit() else plain.strip("0123456789")
 
 
 def _words(name: str) -> list[str]:

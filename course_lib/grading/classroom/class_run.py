@@ -89,9 +89,7 @@ def grade_class(
     Errores:
         ClassRunError: el grupo de máquinas no contesta, o falta lo necesario para usarlo.
         SandboxError: no se puede construir una caja; dice qué instalar.
-        ValueError: claves repetidas.
     """
-    _require_different(entries)
     private = (str(folder.path.resolve()), *private)
     order = Order(
         folder.seed(), course_version(), topic, sandboxed, limits or Limits(), private, roster
@@ -110,12 +108,6 @@ def grade_class(
                 progress(len(found), len(entries))
     folder.set_delivered(entry.key for entry in entries)
     return [Graded(entry, found[entry.key]) for entry in entries]
-
-
-def _require_different(entries: list[Entry]) -> None:
-    repeated = [key for key, times in Counter(e.key for e in entries).items() if times > 1]
-    if repeated:
-        raise ValueError(f"Hay dos entregas con la clave «{repeated[0]}»; debe ser única.")
 
 
 def _without_executing(entry: Entry, folder: ClassFolder, order: Order) -> SubmissionResult | None:
@@ -226,7 +218,7 @@ def _result_of(future: Future, lane: Lane) -> SubmissionResult | None:
 # La carpeta: qué se hizo ya, con qué semilla y quién la está usando
 
 
-class ClassFolder:
+class ClassFolder(contextlib.AbstractContextManager):
     """La carpeta de una clase, reservada hasta que se cierra.
 
     `results/` guarda un archivo por entrega, escrito de una vez; junto a cada resultado, un resumen
@@ -328,9 +320,6 @@ class ClassFolder:
     def close(self) -> None:
         """Suelta la carpeta."""
         self._lock.close()
-
-    def __enter__(self) -> ClassFolder:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

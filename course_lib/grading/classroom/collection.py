@@ -8,7 +8,6 @@ de cualquier modo.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -29,6 +28,7 @@ from course_lib.grading.classroom.platform_names import (
 )
 from course_lib.grading.classroom.untrusted_text import clean_name, short_hash, slug
 from course_lib.grading.submission import MAX_FILE
+from course_lib.judging.owner import bare
 
 MAX_NOTEBOOKS = 30
 MAX_STUDENT = 100 << 20
@@ -122,7 +122,7 @@ def collect(path: Path, source: str | None = None) -> list[Entry]:
                 )
     if not any(owner.plugins or owner.found for owner in owners):
         raise CollectionError(f"«{path}» no tiene ningún cuaderno (.ipynb): revisa la ruta.")
-    entries.sort(key=lambda e: (_sortable(e.student), e.participant or "", e.source))
+    entries.sort(key=lambda e: (bare(e.student), e.student, e.participant or "", e.source))
     return list(_with_different_keys(entries))
 
 
@@ -136,11 +136,6 @@ def _with_different_keys(entries: Iterable[Entry]) -> Iterator[Entry]:
             key = f"{entry.key}-{count}"
         taken.add(key)
         yield replace(entry, key=key)
-
-
-def _sortable(text: str) -> tuple[str, str]:
-    base = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
-    return base.casefold(), text
 
 
 def _without_root(files: list[Delivered]) -> list[Delivered]:

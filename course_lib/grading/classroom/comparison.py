@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from course_lib.files import write_atomically
 from course_lib.grading.classroom.results import ClassResults, GradedAnswer, Student
 from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell
-from course_lib.grading.classroom.worksheet import write_rows
+from course_lib.grading.classroom.worksheet import write_csv
 
 
 @dataclass(frozen=True)
@@ -120,4 +119,4 @@ def write_changes(comparison: ClassComparison, path: Path) -> None:
         for each in comparison.differences
     ]
     header = ["Estudiante", "Participante", "Ejercicio", "Antes", "Ahora", "Por qué"]
-    write_atomically(path, write_rows([header, *rows], ",", "\r\n").encode("utf-8-sig"))
+    write_csv(path, [header, *rows])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import io
 import re
+import tomllib
 import zipfile
 from collections import Counter
 from collections.abc import Iterable
@@ -22,7 +23,7 @@ from course_lib.grading.classroom.course_gradebook import GradesSheet
 from course_lib.grading.classroom.platform_names import feedback_folder
 from course_lib.grading.classroom.results import ClassResults, Graded, Student, short_number
 from course_lib.grading.classroom.untrusted_text import clean_name, html_cell, plain_cell
-from course_lib.grading.classroom.worksheet import Worksheet, blank_worksheet, write_rows
+from course_lib.grading.classroom.worksheet import Worksheet, blank_worksheet, write_csv
 from course_lib.grading.sandbox.grader import ExerciseResult
 from course_lib.scales import Scale
 
@@ -31,24 +32,7 @@ _UNTOLD = {"pending": "pendiente", "missing": "falta"}
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]+)?")
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udfff]")
 _XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-_KIND = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-_SHEET_NAMES = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-_SHEET_PARTS = {
-    "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types">'
-    '<Default Extension="rels" '
-    'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-    f'<Override PartName="/xl/workbook.xml" ContentType="{_KIND}.sheet.main+xml"/>'
-    f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{_KIND}.worksheet+xml"/></Types>',
-    "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r1" '
-    f'Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-    "xl/workbook.xml": f'<workbook {_SHEET_NAMES} xmlns:r="{_OFFICE}"><sheets>'
-    '<sheet name="Notas" sheetId="1" r:id="r1"/></sheets></workbook>',
-    "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship '
-    f'Id="r1" Type="{_OFFICE}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
-}
-"""Lo que una hoja de cálculo necesita alrededor de sus filas."""
+_SHEET = "xl/worksheets/sheet1.xml"
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -84,7 +68,7 @@ def write_grades(results: ClassResults, path: Path) -> None:
         for student in results.students
     ]
     rows = [[*header, "Observaciones"], *rows]
-    write_atomically(path, write_rows(rows, ",", "\r\n").encode("utf-8-sig"))
+    write_csv(path, rows)
     _write_spreadsheet(rows, path.with_suffix(".xlsx"))
 
 
@@ -94,9 +78,10 @@ def _write_spreadsheet(rows: list[list[str]], path: Path) -> None:
         f"<row>{''.join(_sheet_cell(text, number=i > 1) for i, text in enumerate(row))}</row>"
         for row in rows
     )
-    sheet = f"<worksheet {_SHEET_NAMES}><sheetData>{lines}</sheetData></worksheet>"
-    files = _SHEET_PARTS | {"xl/worksheets/sheet1.xml": sheet}
-    write_atomically(path, _zip_bytes({name: _XML + part for name, part in files.items()}))
+    text = Path(__file__).with_name("workbook.toml").read_text(encoding="utf-8")
+    parts = {name: _XML + part for name, part in tomllib.loads(text).items()}
+    parts[_SHEET] = parts[_SHEET].replace("ROWS", lines)
+    write_atomically(path, _zip_bytes(parts))
 
 
 def _sheet_cell(text: str, *, number: bool) -> str:

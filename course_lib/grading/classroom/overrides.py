@@ -13,10 +13,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course_lib.files import write_atomically
 from course_lib.grading.classroom.spreadsheets import by_hand, read_by_hand
 from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell
-from course_lib.grading.classroom.worksheet import comparable, write_rows
+from course_lib.grading.classroom.worksheet import comparable, write_csv
 
 if TYPE_CHECKING:
     from course_lib.grading.classroom.collection import Entry
@@ -63,7 +62,7 @@ ByHand = Mapping[str, Mapping[str, Override]]
 def write_blank(path: Path) -> None:
     """Escribe la hoja vacía, si todavía no hay ninguna."""
     if not path.exists() and not path.with_suffix(".xlsx").exists():
-        write_atomically(path, write_rows([_HEADER], ",", "\r\n").encode("utf-8-sig"))
+        write_csv(path, [_HEADER])
 
 
 def read_overrides(path: Path) -> list[Override]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from course_lib.course_settings import AS_IT_COMES, CourseSettings
 from course_lib.grading.classroom.collection import Entry
-from course_lib.grading.classroom.results import alphabetical
 from course_lib.grading.provenance import COURSE_NOTEBOOKS, course_notebook
 from course_lib.grading.submission import (
     UNKNOWN_TOPIC,
@@ -19,6 +18,7 @@ from course_lib.grading.submission import (
     read_submission,
     topic_sheet,
 )
+from course_lib.judging.owner import bare
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def look_alikes(entries: Iterable[Entry]) -> list[list[str]]:
     groups: dict[tuple[str, ...], set[str]] = {}
     for entry in entries:
         if entry.participant is None:
-            words = re.findall(r"[^\W\d_]+", alphabetical(entry.student))
+            words = re.findall(r"[^\W\d_]+", bare(entry.student))
             key = tuple(sorted(word for word in words if word not in _NOT_A_NAME))
             groups.setdefault(key or (entry.student,), set()).add(entry.student)
     return [sorted(names) for names in groups.values() if len(names) > 1]

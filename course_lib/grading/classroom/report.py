@@ -221,7 +221,7 @@ def _environment() -> jinja2.Environment:
         "hint": hint_html,
         "message": message_html,
         "number": short_number,
-        "points": _points,
+        "points": display.points_text,
         "property": _property,
         "slow_part": _slow_part,
         "sentence": sentence,
@@ -297,10 +297,6 @@ def _slow_part(one: Graded) -> str:
     slow = max(exercises, key=lambda result: result.seconds)
     heading = topic_outline(one.result.topic or "").heading(slow.exercise)
     return f"{heading} ({slow.seconds:.1f} s)"
-
-
-def _points(value: int) -> str:
-    return f"{value} {'punto' if value == 1 else 'puntos'}"
 
 
 def _date(when: datetime) -> str:

@@ -11,7 +11,6 @@ import functools
 import json
 import re
 import statistics
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from course_lib.grading.sandbox.evidence import Evidence
 from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 from course_lib.grading.submission import course_file
 from course_lib.judging.check import topic_exercises
+from course_lib.judging.owner import bare
 from course_lib.notebooks.fingerprint import is_check, parse_cell
 from course_lib.scales import LatePolicy, Scale, ShownGrade, discounted
 
@@ -184,17 +184,11 @@ def _students(
         )
         for owner, own in groups.items()
     ]
-    return sorted(students, key=lambda student: (alphabetical(student.name), student.mark))
+    return sorted(students, key=lambda student: (bare(student.name), student.mark))
 
 
 def _shown_name(entry: Entry) -> str:
     return visible(entry.student, 120) or "(sin nombre)"
-
-
-def alphabetical(name: str) -> str:
-    """La clave con que «Ángela» va entre las demás de la A."""
-    letters = unicodedata.normalize("NFD", name.casefold())
-    return "".join(c for c in letters if not unicodedata.combining(c))
 
 
 def percent(points: int | Decimal, max_points: int) -> int:

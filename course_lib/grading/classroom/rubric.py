@@ -12,12 +12,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from course_lib.files import write_atomically
 from course_lib.grading.classroom.anonymous import ANONYMOUS
 from course_lib.grading.classroom.results import Criterion, Graded, topic_outline
 from course_lib.grading.classroom.spreadsheets import by_hand, mark_as_copy, read_by_hand
 from course_lib.grading.classroom.untrusted_text import plain_cell
-from course_lib.grading.classroom.worksheet import write_rows
+from course_lib.grading.classroom.worksheet import write_csv
 from course_lib.grading.sandbox.grader import ExerciseResult
 
 RUBRIC_FILE = "rubric.csv"
@@ -162,8 +161,7 @@ def write_rubric(graded: Iterable[Graded], points: Points, path: Path) -> bool:
         files = plain_cell(", ".join(one.entry.source for one in works))
         cells = [str(given.get((topic, number), "")) for topic, number, _ in columns]
         rows.append([owner, name, files, *cells])
-    text = write_rows([header, *rows], ",", "\r\n")
-    write_atomically(path, text.encode("utf-8-sig"))
+    write_csv(path, [header, *rows])
     mark_as_copy(path)
     return True
 

@@ -16,6 +16,7 @@ import unicodedata
 import regex
 
 from course_lib._extras import extra
+from course_lib.judging import display
 
 with extra("teacher"):
     from markupsafe import Markup, escape
@@ -26,8 +27,6 @@ _ENCODINGS = ("cp437", "cp1252", "cp850")
 _HIDDEN = regex.compile(r"[\p{Cf}--[\u200c\u200d]]", regex.V1)
 _UNSEEN = regex.compile(r"[\p{Cc}\p{Cs}\p{Co}\p{Cn}]")
 _STACKED = regex.compile(r"(\p{M}{4})\p{M}+")
-_WORD = re.compile(r"[a-záéíóúüñ]{2,}(?=[ ,:])|[aoy](?= [a-záéíóúüñ]{2})")
-_FUNCTIONS = frozenset({"argsort", "cat", "reshape", "roll", "softmax", "stack", "tanh", "view"})
 _CODE = re.compile(r"`([^`]+)`")
 _EMPHASIS = re.compile(r"(?<![\w*])\*(\w[^*]*\w)\*(?![\w*])")
 _SHAPE = re.compile(r"\((?:\d+, )*\d+,?\)")
@@ -112,11 +111,7 @@ def unbroken(text: str) -> str:
 
 def sentence(text: str) -> str:
     """Escribe un mensaje como oración: con mayúscula, si empieza por una palabra, y con punto."""
-    line = unbroken(visible(text, 1200))
-    word = _WORD.match(line)
-    if word and word[0] not in _FUNCTIONS:
-        line = line[0].upper() + line[1:]
-    return line if not line or line[-1] in ".!?…" else f"{line}."
+    return display.as_sentence(unbroken(visible(text, 1200)))
 
 
 def hint_html(hint: str) -> Markup:

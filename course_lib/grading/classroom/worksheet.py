@@ -19,6 +19,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import ClassVar
 
+from course_lib.files import write_atomically
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.untrusted_text import clean_name, plain_cell
 
@@ -273,6 +274,11 @@ def read_rows(text: str, delimiter: str) -> list[list[str]]:
         return []
     finally:
         csv.field_size_limit(before)
+
+
+def write_csv(path: Path, rows: Iterable[Sequence[str]]) -> None:
+    """Escribe un CSV nuestro, con la marca que Excel necesita para leer los acentos."""
+    write_atomically(path, write_rows(rows, ",", "\r\n").encode("utf-8-sig"))
 
 
 def write_rows(rows: Iterable[Sequence[str]], delimiter: str, newline: str) -> str:

@@ -89,7 +89,7 @@ def why_unavailable() -> str:
         return str(error)
 
 
-class Sandbox:
+class Sandbox(contextlib.AbstractContextManager):
     """Una caja vacía, hasta que se cierra.
 
     Argumentos:
@@ -193,9 +193,6 @@ class Sandbox:
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
-
-    def __enter__(self) -> Sandbox:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -7,15 +7,15 @@ contestó una entrega ya cruzó como datos simples, y aquí solo se escribe.
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from course_lib.judging.exercise import Exercise, direct_call
+from course_lib.judging.case import input_names, shown
+from course_lib.judging.exercise import Exercise
 from course_lib.judging.plain_data import tensors_in
 from course_lib.judging.running import Outcome, draw_cases, run_cases, run_gradients
 from course_lib.judging.verdict import Verdict
@@ -61,7 +61,8 @@ def failing_case(exercise: Exercise, student: Any, verdict: Verdict, seed: int) 
     with torch.inference_mode(False), torch.enable_grad():
         (wanted,), (got,) = (run(exercise, who, [case]) for who in (exercise.reference, student))
     with _readable_tensors():
-        inputs = "\n\n".join(f"{name} = {_shown(value)}" for name, value in _named(exercise, case))
+        named = zip(input_names(exercise, exercise.reference, case), case, strict=True)
+        inputs = "\n\n".join(f"{name} = {_shown(value)}" for name, value in named)
         return Evidence("", inputs, _told(wanted), _told(got, wanted))
 
 
@@ -97,15 +98,6 @@ def _rounded(value: Any) -> Any:
     return repr(value)
 
 
-def _named(exercise: Exercise, case: tuple) -> list[tuple[str, Any]]:
-    names = [f"entrada {number}" for number in range(1, len(case) + 1)]
-    if exercise.call is direct_call:
-        with suppress(TypeError, ValueError):
-            found = list(inspect.signature(exercise.reference).parameters)
-            names = found if len(found) == len(names) else names
-    return list(zip(names, case, strict=True))
-
-
 def _told(outcome: Outcome, wanted: Outcome | None = None) -> str:
     """Lo que pasó; de un tensor de la forma pedida, también cuánto se aleja del pedido."""
     if outcome.failure is not None:
@@ -129,11 +121,7 @@ def _distance(value: Any, wanted: Any) -> str:
 def _shown(value: Any) -> str:
     if type(value) in (list, tuple) and any(isinstance(each, torch.Tensor) for each in value):
         return "[" + ",\n ".join(map(_shown, value)) + "]"
-    try:
-        text = repr(value)
-    except Exception:
-        text = f"un objeto de tipo {type(value).__name__}, que no se deja mostrar"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return shown(value, _LONGEST)
 
 
 @contextmanager

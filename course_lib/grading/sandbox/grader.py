@@ -204,7 +204,7 @@ class Progress:
             self.deaths.append(self.current)
 
 
-class Grader:
+class Grader(contextlib.AbstractContextManager):
     """Califica entregas, una tras otra, cada una en una caja nueva.
 
     Cada proceso que califica tiene el suyo, creado después de dividirse, y lo usa un solo hilo. Si
@@ -285,9 +285,6 @@ class Grader:
         if self._owner is not None:
             os.close(self._owner)
         self._folder.cleanup()
-
-    def __enter__(self) -> Grader:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -468,7 +465,7 @@ class MachineBusyError(Exception):
     """Pasó demasiado tiempo de pared sin que la entrega pudiera usar el suyo."""
 
 
-class Worker:
+class Worker(contextlib.AbstractContextManager):
     """El proceso de una entrega, visto desde aquí."""
 
     def __init__(
@@ -553,9 +550,6 @@ class Worker:
                 os.killpg(self._pid, 9)
         if self._home is not None:
             self._home.cleanup()
-
-    def __enter__(self) -> Worker:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

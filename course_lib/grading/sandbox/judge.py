@@ -59,7 +59,7 @@ class End:
     cpu: float
 
 
-class Slate:
+class Slate(contextlib.AbstractContextManager):
     """Lo último que dijo un juez: dos mitades de tamaño fijo, y un octeto que dice cuál vale.
 
     Se cambia de mitad cuando la nueva está entera: si el juez muere escribiendo, queda la de antes.
@@ -91,9 +91,6 @@ class Slate:
         size = int.from_bytes(self._memory[start : start + 4], "big")
         text = self._memory[start + 4 : start + 4 + min(size, MOST_TOLD)]
         return json.loads(text.decode("utf-8", "surrogatepass"))
-
-    def __enter__(self) -> Slate:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._memory.close()

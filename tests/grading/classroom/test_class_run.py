@@ -221,11 +221,6 @@ def test_a_key_is_never_a_path(key, out):
         grade_class([Entry("a", key, "a.ipynb", "ilegible")], folder)
 
 
-def test_two_submissions_with_one_key_are_an_error(out):
-    with ClassFolder(out) as folder, pytest.raises(ValueError, match="clave «s0»"):
-        grade_class([*entries(1), *entries(1)], folder)
-
-
 # Procesos que mueren
 
 
