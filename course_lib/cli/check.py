@@ -13,15 +13,10 @@ from rich.text import Text
 from course_lib.cli.project import course_settings
 from course_lib.cli.terminal import print_error, progress_bar
 from course_lib.course_settings import known_topics
+from course_lib.judging import display
 
-_STATES = {
-    "correct": ("✅", "correcto", "correctos", "green"),
-    "partial": ("🟡", "en parte", "en parte", "yellow"),
-    "wrong": ("❌", "todavía no", "todavía no", "red"),
-    "error": ("❌", "se detuvo", "se detuvieron", "red"),
-    "missing": ("❌", "sin comprobar", "sin comprobar", "red"),
-    "pending": ("⏳", "pendiente", "pendientes", "yellow"),
-}
+_MANY = {"correct": "correctos", "error": "se detuvieron", "pending": "pendientes"}
+_STYLES = {"correct": "green", "partial": "yellow", "pending": "yellow"}
 
 
 def check(
@@ -95,7 +90,6 @@ def _check_folder(folder: Path, timeout: int) -> None:
 def _what_is_next(report: object) -> str:
     """Lo primero que hay que corregir; si no hay nada, lo primero que falta."""
     from course_lib.judging.check import find_exercise
-    from course_lib.judging.display import unmarked
 
     states = {row.exercise: row.state() for row in reversed(report.rows)}
     first = {state: name for name, state in states.items()}
@@ -103,7 +97,7 @@ def _what_is_next(report: object) -> str:
     name = wrong or first.get("pending")
     if name is None:
         return "todo hecho"
-    title = unmarked(find_exercise(name).title or name)
+    title = display.unmarked(find_exercise(name).title or name)
     return f"{'corrige' if wrong else 'sigue'}: {title}"
 
 
@@ -127,8 +121,9 @@ def _print_report(notebook: Path, report: object, console: Console) -> None:
 
 
 def _counts_text(counts: dict[str, int]) -> str:
-    words = {state: (one, many) for state, (_, one, many, _) in _STATES.items()}
-    return ", ".join(f"{counts[s]} {words[s][counts[s] > 1]}" for s in words if s in counts)
+    """Cuántos hay en cada estado: «2 correctos, 1 pendiente»."""
+    one, many = display.WORDS, display.WORDS | _MANY
+    return ", ".join(f"{counts[s]} {(one, many)[counts[s] > 1][s]}" for s in one if s in counts)
 
 
 def _report_table(notebook: Path, report: object) -> Table:
@@ -140,7 +135,8 @@ def _report_table(notebook: Path, report: object) -> Table:
     table.add_column("Puntos", justify="right", no_wrap=True)
     for row in report.rows:
         name = row.exercise if len(topics) > 1 else row.exercise.partition(".")[2]
-        mark, label, _, style = _STATES[row.state()]
+        state = row.state()
+        told = f"{display.MARKS[state]} {display.WORDS[state]}"
         points = f"{row.points}/{row.max_points}"
-        table.add_row(Text(name), Text(f"{mark} {label}", style=style), points)
+        table.add_row(Text(name), Text(told, style=_STYLES.get(state, "red")), points)
     return table

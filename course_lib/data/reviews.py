@@ -18,9 +18,7 @@ import gzip
 import io
 import os
 import re
-import shutil
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -316,7 +314,7 @@ def write_reviews(
     de cada reseña es su lugar en lo que da `generate_opinions`.
 
     Argumentos:
-        path: termina en ``.tar.gz``, en ``.csv``, o es una carpeta nueva.
+        path: termina en ``.tar.gz``.
         train, test: cuántas opiniones en cada parte.
         seed: semilla de las opiniones.
 
@@ -324,20 +322,16 @@ def write_reviews(
         La ruta escrita.
 
     Errores:
-        ValueError: si la carpeta ya existe o los números no son enteros mayores o iguales que 0.
+        ValueError: si no es un ``.tar.gz`` o los números no son enteros mayores o iguales que 0.
     """
     path = Path(path)
+    if not path.name.lower().endswith((".tar.gz", ".tgz")):
+        raise ValueError(f"path: se esperaba un .tar.gz y llegó «{path}».")
     parts = {
         "train": _as_reviews(generate_opinions(train, seed)),
         "test": _as_reviews(generate_opinions(test, seed, held_out=True)),
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.name.lower().endswith((".tar.gz", ".tgz")):
-        write_atomically(path, _archive_bytes(parts))
-    elif path.suffix.lower() == ".csv":
-        write_atomically(path, _csv_bytes(parts))
-    else:
-        _write_folder(path, parts)
+    write_atomically(path, _archive_bytes(parts))
     return path
 
 
@@ -371,28 +365,3 @@ def _archive_bytes(parts: dict[str, list[Review]]) -> bytes:
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
     return buffer.getvalue()
-
-
-def _csv_bytes(parts: dict[str, list[Review]]) -> bytes:
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer)
-    writer.writerow(["split", "text", "label", "rating"])
-    for split, reviews in parts.items():
-        writer.writerows([split, r.text, r.label, r.rating] for r in reviews)
-    return buffer.getvalue().encode("utf-8")
-
-
-def _write_folder(path: Path, parts: dict[str, list[Review]]) -> None:
-    if path.exists():
-        raise ValueError(f"«{path}» ya existe: bórralo o elige otra carpeta.")
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    try:
-        for name, content in _files(parts):
-            file = temporary / name.removeprefix("aclImdb/")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-        temporary.chmod(0o755)
-        temporary.rename(path)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise

@@ -39,7 +39,7 @@ def gathering(model: nn.Module, *, gather_below: float | None = None) -> nn.Modu
     Da lo mismo, también el gradiente. Los pasos acaban cuando ya nadie sigue, y el relleno no se
     calcula.
 
-        train(gathering(model), PonderLoss(), batches, …)         # se entrena `model`
+        train(gathering(model), loss, batches, …)         # se entrena `model`
 
     Argumentos:
         model: un `UniversalTransformer`, o cualquier modelo con un `UniversalEncoder` o un

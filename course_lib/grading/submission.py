@@ -450,15 +450,17 @@ def guess_topic(submission: Submission, topics: list[str] | None = None) -> str 
     return best
 
 
-def asked_topic(submission: Submission, topic: str) -> str:
-    """Dice de qué tema es una entrega cuando se pide uno.
+def topic_of(submission: Submission, topic: str | None) -> str | None:
+    """Dice de qué tema es una entrega; None si no es de ninguno.
 
     Es del que se pide, aunque no se le parezca en nada, salvo que compruebe ejercicios de otro y
     ninguno de este: entonces es de ese otro.
 
     Argumentos:
         submission: la entrega.
-        topic: el que se pide.
+        topic: el que se pide; None si ninguno.
     """
+    if topic is None:
+        return guess_topic(submission)
     checks = replace(submission, defined=frozenset())
     return guess_topic(checks, [topic]) or guess_topic(checks) or topic

@@ -53,7 +53,7 @@ _SHAPES = {
 
 _CODE = re.compile(r"(`+)(.+?)\1")
 _LINK = re.compile(r"\[([^\]]+)\]\(((?:https?://|\.\./|#)[^)\s]+)\)")
-_STRONG = re.compile(r"\*\*(\S(?:[^*]*\S)?)\*\*")
+_STRONG = re.compile(r"(?<![\w*])\*\*(\S(?:[^*]*\S)?)\*\*(?![\w*])")
 _EMPHASIS = re.compile(r"(?<![\w*])\*(\w(?:[^*]*\w)?)\*(?![\w*])")
 _MATHEMATICS = re.compile(r"\$([^$\n]+)\$")
 

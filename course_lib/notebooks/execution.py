@@ -38,23 +38,22 @@ def execute(
     folder: Path,
     *,
     timeout: int = 300,
-    reproducible: bool = True,
     exercises: Path | None = None,
 ) -> None:
     """Ejecuta todas las celdas en un núcleo nuevo; las salidas quedan en el cuaderno.
+
+    Con un hilo, el azar de textos fijo y sin la configuración personal de IPython.
 
     Argumentos:
         notebook: el cuaderno; se modifica.
         folder: carpeta de trabajo del núcleo.
         timeout: segundos que puede tardar una celda.
-        reproducible: un hilo, azar de textos fijo y sin la configuración personal de IPython.
         exercises: la carpeta de los ejercicios que se comprueban, si aún no están en su sitio.
 
     Errores:
         CellFailedError: una celda se detuvo, tardó demasiado o terminó con el núcleo.
     """
-    made = str(exercises or "")
-    _run(notebook, folder, timeout, reproducible=reproducible, allow_errors=False, made=made)
+    _run(notebook, folder, timeout, str(exercises or ""), allow_errors=False)
 
 
 def execute_whole(notebook: Any, folder: Path, *, timeout: int) -> None:
@@ -66,18 +65,10 @@ def execute_whole(notebook: Any, folder: Path, *, timeout: int) -> None:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = []  # lo guardado de otra vez no es de las que no lleguen a ejecutarse
-    _run(notebook, folder, timeout, reproducible=False, allow_errors=True)
+    _run(notebook, folder, timeout, allow_errors=True)
 
 
-def _run(
-    notebook: Any,
-    folder: Path,
-    timeout: int,
-    *,
-    reproducible: bool,
-    allow_errors: bool,
-    made: str = "",
-) -> None:
+def _run(notebook: Any, folder: Path, timeout: int, made: str = "", *, allow_errors: bool) -> None:
     current = {"index": 0}
     client = NotebookClient(
         notebook,
@@ -93,7 +84,10 @@ def _run(
     )
     limit = 20 * timeout if allow_errors else None
     with tempfile.TemporaryDirectory(prefix="course-", ignore_cleanup_errors=True) as profile:
-        environment = _reproducible_environment(profile, made) if reproducible else dict(os.environ)
+        environment = dict(os.environ)
+        if not allow_errors:  # los nombres de las respuestas son los de aquí
+            environment |= {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+            environment |= {"IPYTHONDIR": profile, "COURSE_REGENERATING": made}
         try:
             run_sync(_execute_within)(client, environment, limit)
         except CellExecutionError as error:
@@ -109,12 +103,6 @@ def _run(
 
 async def _execute_within(client: NotebookClient, env: dict[str, str], limit: int | None) -> None:
     await asyncio.wait_for(client.async_execute(env=env), limit)
-
-
-def _reproducible_environment(profile: str, made: str) -> dict[str, str]:
-    fixed = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "IPYTHONDIR": profile}
-    fixed |= {"COURSE_REGENERATING": made}  # los nombres de las respuestas son los de aquí
-    return {**os.environ, **fixed}
 
 
 def _one_line(text: str) -> str:

@@ -267,7 +267,7 @@ def parse_markdown(text: str) -> list:
     return MarkdownIt("commonmark").parse(text)
 
 
-def read_cells(text: str, first: int, last: int, shift: int = 0) -> list[Cell]:
+def read_cells(text: str, first: int, last: int) -> list[Cell]:
     """Parte en celdas unas líneas (desde 0): los `{code-cell}`, y lo que hay entre ellos."""
     lines = text.split("\n")
     cells, start = [], first
@@ -277,7 +277,7 @@ def read_cells(text: str, first: int, last: int, shift: int = 0) -> list[Cell]:
         a, b = (first + n for n in token.map)
         cells += _prose(lines, start, a)
         tags, code, skipped = _cell_options(token.content)
-        cells.append(Cell("code", code, a + 2 + skipped + shift, tags))
+        cells.append(Cell("code", code, a + 2 + skipped, tags))
         start = b
     return cells + _prose(lines, start, last)
 

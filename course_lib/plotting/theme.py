@@ -5,6 +5,7 @@ import hashlib
 import html
 import io
 import re
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -43,33 +44,11 @@ LINES = (
 )
 # 4.8 pulgadas son 346 unidades: en un teléfono (unos 330 px) la letra de 12 no baja de 11 px.
 WIDTH = 4.8
-FONT_SIZE = 12
+_STYLE = mpl.rc_params_from_file(
+    Path(__file__).with_name("course.mplstyle"), use_default_template=False
+)
+FONT_SIZE = _STYLE["font.size"]
 _SCREEN_SCALE = 1.35
-_STYLE = {
-    "axes.edgecolor": INK,
-    "axes.facecolor": "none",
-    "axes.labelcolor": INK,
-    "axes.labelsize": FONT_SIZE,
-    "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": INK,
-    "axes.titlesize": FONT_SIZE + 1,
-    "figure.facecolor": "none",
-    "font.size": FONT_SIZE,
-    "hatch.linewidth": 0.8,
-    "legend.fontsize": FONT_SIZE - 0.5,
-    "legend.frameon": False,
-    "legend.handlelength": 3.0,
-    "lines.linewidth": 1.8,
-    "lines.markersize": 5.5,
-    "path.simplify": True,
-    "text.color": INK,
-    "xtick.color": INK,
-    "xtick.labelsize": FONT_SIZE - 0.5,
-    "ytick.color": INK,
-    "ytick.labelsize": FONT_SIZE - 0.5,
-}
 _FONT = re.compile(r"font: ((?:(?:italic|oblique|bold|\d+) )*)([\d.]+)px [^;\"]+")
 _LONG_NUMBER = re.compile(r"\d+\.\d{3,}")
 

@@ -16,7 +16,7 @@ __all__ = offer(
             "sliding_losses",
         ),
         ".loop": ("train",),
-        ".losses": ("PonderLoss", "TranslationLoss", "cross_entropy", "shift_right"),
+        ".losses": ("TranslationLoss", "cross_entropy", "shift_right"),
         ".pretraining": (
             "ChoiceLoss",
             "ClassificationLoss",

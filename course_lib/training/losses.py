@@ -156,60 +156,6 @@ class TranslationLoss:
         return int((batch[1][:, 1:] != self.pad_id).sum())
 
 
-@dataclass(frozen=True)
-class PonderLoss(TranslationLoss):
-    """La pérdida de un traductor que decide cuánto deliberar: la de la tarea más el costo.
-
-        L = L_tarea + τ · media(N + R)
-
-    La media es sobre las posiciones reales del origen y del destino. El costo conserva su
-    gradiente, que llega a la parada por los restos R; con `.item()` no pesaría nada.
-
-    Argumentos:
-        label_smoothing, pad_id: los de `TranslationLoss`.
-        ponder_weight: τ, cuánto vale un paso frente a la pérdida de la tarea.
-
-    Errores:
-        ValueError: si τ es negativo.
-
-    Fuente: Graves (2016), §2.1; ecuación `eq-ponder-cost` del capítulo `universal_transformer`.
-
-    Ejemplo:
-        >>> import torch
-        >>> from course_lib.models import UniversalTransformer, UniversalTransformerConfig
-        >>> from course_lib.training import PonderLoss, TranslationLoss
-        >>> config = UniversalTransformerConfig(20, d_model=8, num_heads=2, dropout=0.0)
-        >>> model = UniversalTransformer(config)
-        >>> batch = torch.tensor([[5, 6, 2]]), torch.tensor([[1, 8, 2]])
-        >>> with_cost = PonderLoss(ponder_weight=0.1)(model, batch)
-        >>> without = PonderLoss(ponder_weight=0.0)(model, batch)
-        >>> bool(with_cost > without)  # pensar más cuesta
-        True
-    """
-
-    ponder_weight: float = 0.01
-
-    def __post_init__(self) -> None:
-        if self.ponder_weight < 0:
-            raise ValueError(
-                f"ponder_weight: se esperaba τ ≥ 0 y llegó {self.ponder_weight}: un costo negativo "
-                "premiaría deliberar más."
-            )
-
-    def __call__(self, model: Any, batch: tuple[Tensor, Tensor]) -> Tensor:
-        """Devuelve L; el modelo da un `UniversalOutput`: logits y ponder_cost."""
-        source, target = batch
-        inputs, expected = shift_right(target)
-        output = model(source, inputs)
-        task = cross_entropy(
-            output.logits,
-            expected,
-            label_smoothing=self.label_smoothing,
-            ignore_id=self.pad_id,
-        )
-        return task + self.ponder_weight * output.ponder_cost
-
-
 def _require_shapes(logits, targets, label_smoothing):
     if logits.shape[:-1] != targets.shape:
         raise ValueError(

@@ -28,8 +28,6 @@ from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.comparison import ClassComparison
 from course_lib.grading.classroom.results import ClassResults, Graded
 from course_lib.grading.provenance import course_cells
-from course_lib.grading.sandbox.evidence import Evidence
-from course_lib.grading.sandbox.grader import ExerciseResult
 from course_lib.grading.sandbox.judge import run_judge
 from course_lib.judging.owner import bare
 
@@ -135,10 +133,16 @@ class Anonymity:
         result = replace(
             result,
             message=veil(message),
-            exercises=tuple(_veiled_exercise(each, veil) for each in result.exercises),
+            exercises=tuple(
+                each if each.hinted else replace(each, message=veil(each.message))
+                for each in result.exercises
+            ),
             broken_cells=tuple(map(veil, result.broken_cells)),
             notes=tuple(veil(_SOMEONE.sub(r"\1 otra persona", n)) for n in result.notes),
-            evidence={name: _veiled_evidence(e, veil) for name, e in result.evidence.items()},
+            evidence={
+                name: replace(seen, code=veil(seen.code), obtained=veil(seen.obtained))
+                for name, seen in result.evidence.items()
+            },
         )
         return Graded(entry, result)
 
@@ -232,14 +236,6 @@ def _numbered(files: Iterable[Entry], number: str) -> dict[str, Entry]:
 
 
 # Lo que escribió
-
-
-def _veiled_exercise(result: ExerciseResult, veil: Any) -> ExerciseResult:
-    return result if result.hinted else replace(result, message=veil(result.message))
-
-
-def _veiled_evidence(seen: Evidence, veil: Any) -> Evidence:
-    return replace(seen, code=veil(seen.code), obtained=veil(seen.obtained))
 
 
 def _nameless(content: bytes, veil: Any) -> bytes:

@@ -13,9 +13,8 @@ from course_lib.grading.provenance import COURSE_NOTEBOOKS, course_notebook
 from course_lib.grading.submission import (
     UNKNOWN_TOPIC,
     SubmissionError,
-    asked_topic,
-    guess_topic,
     read_submission,
+    topic_of,
     topic_sheet,
 )
 from course_lib.judging.owner import bare
@@ -70,7 +69,7 @@ def _foresee_one(entry: Entry, topic: str | None) -> Foreseen:
         submission = read_submission(entry.content)
     except SubmissionError as error:
         return Foreseen(entry, refusal=str(error))
-    found = asked_topic(submission, topic) if topic else guess_topic(submission)
+    found = topic_of(submission, topic)
     if found is None:
         return Foreseen(entry, refusal=UNKNOWN_TOPIC)
     kind = course_notebook(submission, topic_sheet(found))

@@ -30,10 +30,9 @@ from course_lib.grading.submission import (
     Sheet,
     Submission,
     SubmissionError,
-    asked_topic,
     gradable_topics,
-    guess_topic,
     read_submission,
+    topic_of,
     topic_sheet,
 )
 from course_lib.judging.owner import owned_by
@@ -178,7 +177,7 @@ def _open(content: bytes, topic: str | None) -> tuple[Submission, Sheet] | None:
         submission = read_submission(content)
     except SubmissionError:
         return None
-    topic = asked_topic(submission, topic) if topic else guess_topic(submission)
+    topic = topic_of(submission, topic)
     return None if topic is None else (submission, topic_sheet(topic))
 
 

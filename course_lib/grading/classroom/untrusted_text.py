@@ -27,8 +27,6 @@ _ENCODINGS = ("cp437", "cp1252", "cp850")
 _HIDDEN = regex.compile(r"[\p{Cf}--[\u200c\u200d]]", regex.V1)
 _UNSEEN = regex.compile(r"[\p{Cc}\p{Cs}\p{Co}\p{Cn}]")
 _STACKED = regex.compile(r"(\p{M}{4})\p{M}+")
-_CODE = re.compile(r"`([^`]+)`")
-_EMPHASIS = re.compile(r"(?<![\w*])\*(\w[^*]*\w)\*(?![\w*])")
 _SHAPE = re.compile(r"\((?:\d+, )*\d+,?\)")
 _LINE = re.compile(r"^(.*) \(línea (\d+): (.*)\)(.*)$")
 
@@ -115,15 +113,8 @@ def sentence(text: str) -> str:
 
 
 def hint_html(hint: str) -> Markup:
-    """Da el HTML de una pista del curso: `código` y *énfasis*; lo demás va escapado."""
-    parts = _CODE.split(sentence(hint))
-    marked = (
-        Markup("<code>{}</code>").format(part)
-        if index % 2
-        else Markup(_EMPHASIS.sub(r"<em>\1</em>", str(escape(part))))
-        for index, part in enumerate(parts)
-    )
-    return Markup("").join(marked)
+    """Da el HTML de una pista del curso, que es Markdown de una línea; lo demás va escapado."""
+    return Markup(display.inline_html(sentence(hint)))
 
 
 def message_html(message: str) -> Markup:

@@ -70,11 +70,11 @@ from course_lib.grading.submission import (
     Sheet,
     Submission,
     SubmissionError,
-    asked_topic,
     defining_cells,
     guess_topic,
     needed_cells,
     read_submission,
+    topic_of,
     topic_sheet,
     unusual_names,
 )
@@ -297,7 +297,7 @@ class Grader(contextlib.AbstractContextManager):
         Argumentos:
             content: la ruta del cuaderno, o sus bytes.
             seed: semilla de las entradas; no debe poder adivinarse.
-            topic: el tema, salvo que el cuaderno diga que es de otro (`asked_topic`); si falta, se
+            topic: el tema, salvo que el cuaderno diga que es de otro (`topic_of`); si falta, se
                 reconoce por lo que define.
         """
         return self.apart(lambda progress: self.judge(content, seed, topic, progress))
@@ -371,7 +371,7 @@ class Grader(contextlib.AbstractContextManager):
             submission = read_submission(content)
         except SubmissionError as error:
             return SubmissionResult("unreadable", str(error))
-        topic = asked_topic(submission, topic) if topic else guess_topic(submission)
+        topic = topic_of(submission, topic)
         if topic is None:
             return SubmissionResult("unknown", UNKNOWN_TOPIC)
         progress.topic = topic

@@ -18,11 +18,11 @@ from course_lib.grading.sandbox.box import SandboxError
 from course_lib.grading.sandbox.grader import Grader, Progress
 from course_lib.grading.sandbox.library_view import answers_of, library_modules, without
 from course_lib.grading.submission import (
-    asked_topic,
     exercises_folder,
     guess_topic,
     needed_cells,
     read_submission,
+    topic_of,
     topic_sheet,
     unusual_names,
 )
@@ -693,7 +693,7 @@ def test_the_topic_that_is_asked_for_is_not_imposed_on_what_says_it_is_of_anothe
     assert grader.grade(other, 5, topic="attention").topic == "self_attention"
     mine, theirs = 'check("attention.soft_argmax", a)', 'check("self_attention.weights", b)'
     for cells in (["x = 1"], ["def weights(): pass"], [mine], [mine, theirs, "weights = 1"]):
-        assert asked_topic(read_submission(submit(tmp_path, *cells)), "attention") == "attention"
+        assert topic_of(read_submission(submit(tmp_path, *cells)), "attention") == "attention"
 
 
 def test_only_the_cells_that_matter_are_executed(tmp_path):
