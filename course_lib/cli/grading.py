@@ -148,7 +148,7 @@ def grade_and_publish(
         sheets = _read_by_hand(folder.path, compare, entries, anonymity, printed["anonymity"])
         printed["anonymity"] = anonymity if printed["anonymity"] else None
         if not sandboxed:
-            say(WHAT_IS_LOST, errors, "bold yellow")
+            say(WHAT_IS_LOST, errors, style="bold yellow")
         # Con varios temas se reconoce cada entrega; con uno, lo que no dice de cuál es, es de él.
         options["topic"] = topics[0] if len(topics) == 1 else None
         graded = _grade_with_progress(entries, folder, sandboxed=sandboxed, **options)

@@ -52,11 +52,6 @@ class _SpanishHelp:
 
 UNIX_MODULES = ("fcntl", "resource")
 """Lo que Python trae en Linux y macOS, y no en Windows: lo usa quien califica."""
-NEEDS_LINUX = (
-    "Esto es parte de calificar, y en Windows no se puede: la caja que aísla cada entrega es de "
-    "Linux. Repite la orden dentro de WSL 2 (se instala con «wsl --install») o en una máquina "
-    "virtual o un contenedor de Linux. Las demás (check, release, regenerate…) sirven aquí."
-)
 
 
 class SpanishCommand(_SpanishHelp, TyperCommand):
@@ -80,7 +75,7 @@ class SpanishGroup(_SpanishHelp, TyperGroup):
         except ModuleNotFoundError as error:
             if error.name not in UNIX_MODULES:
                 raise
-            print_error(NEEDS_LINUX)
+            print_error(SPANISH["needs_linux"])
             sys.exit(2)
         except Exception as error:
             if not hasattr(error, "format_message"):

@@ -234,7 +234,8 @@ def _write_readme(folder: Path, name: str) -> None:
     book = f", y `{BOOK}/index.html`, el libro" if (folder / BOOK).is_dir() else ""
     ready = any((folder / "exercises").glob("*.ipynb"))
     where = _HERE if ready else _APART
-    text = _README.read_text(encoding="utf-8").format(how=how, book=book, where=where, name=name)
+    filled = {"como": how, "libro": book, "donde": where, "nombre": name}
+    text = _README.read_text(encoding="utf-8").format(**filled)
     (folder / "LEEME.md").write_text(text, encoding="utf-8")
 
 
