@@ -777,7 +777,7 @@ def _fifo(path):
 
 MALFORMED = [
     raw("JSON cortado", json.dumps(notebook(RIGHT)).encode()[:-40], says="JSON"),
-    raw("vacío", b"", says="JSON"),
+    raw("vacío", b"", says="está vacío"),
     raw("otra codificación", '{"cells": ["año"]}'.encode("latin-1"), says="UTF-8"),
     raw("binario", bytes(range(256)) * 20, says="UTF-8"),
     raw("cien mil corchetes", b"[" * 100_000, says="JSON"),
