@@ -268,6 +268,8 @@ def test_a_section_leads_to_its_exercises_and_back(site: Path, topic: str):
         assert place.select_one(f'.exercise-card a[href="{address}"]'), exercise["name"]
         back = f"../book/{section['page']}.html#{section['label']}"
         assert exercises.select_one(f'.exercise-ways a[href="{back}"]'), exercise["name"]
+    ways = [way.get_text() for way in exercises.select(".exercise-ways")]
+    assert not [way for way in ways if "$" in way or "`" in way], "una fórmula sin componer"
     how = exercises.select_one(".exercise-card")
     links = [link["href"] for link in how.select("a")]
     assert links == ["../book/start.html", f"../notebooks/exercises/{topic}.ipynb"]

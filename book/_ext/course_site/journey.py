@@ -6,6 +6,7 @@ repite. «Anterior» y «Siguiente» siguen el mismo camino: capítulo, ejercici
 
 import html
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,10 +124,17 @@ def _link(text: str, address: str) -> nodes.reference:
     return nodes.reference("", "", *_words(text), refuri=address, internal=True)
 
 
+_MARKED = re.compile(r"(`[^`]+`|\$[^$]+\$)")
+
+
 def _words(text: str) -> list[nodes.Node]:
-    """El texto de un título, con su código como código."""
-    parts = text.split("`")
-    return [nodes.literal("", x) if i % 2 else nodes.Text(x) for i, x in enumerate(parts) if x]
+    """El texto de un título, con su código como código y sus fórmulas como fórmulas."""
+    kinds = {"`": nodes.literal, "$": nodes.math}
+    parts = [part for part in _MARKED.split(text) if part]
+    return [
+        kinds[part[0]]("", part[1:-1]) if _MARKED.fullmatch(part) else nodes.Text(part)
+        for part in parts
+    ]
 
 
 # Del ejercicio a su sección y al que sigue
