@@ -30,6 +30,7 @@ BEFORE = (
 )
 _RealPopen = subprocess.Popen
 _IS_WARM, _starting = False, threading.Lock()
+_addresses: dict[str, str] = {}  # quien deja el entorno como estaba también lo olvidaría
 
 
 class Popen(_RealPopen):
@@ -100,7 +101,9 @@ def _address(env: dict[str, str]) -> str | None:
     name = ADDRESS.format(seed=seed)
     with _starting:
         if name not in os.environ and not _IS_WARM:
-            os.environ[name] = _start(seed)
+            if seed not in _addresses:
+                _addresses[seed] = _start(seed)
+            os.environ[name] = _addresses[seed]
     env[name] = os.environ.get(name, "")
     return f"\0{env[name]}" if env[name] else None
 

@@ -10,6 +10,7 @@ import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import patch
 
 import psutil
 import pytest
@@ -30,6 +31,14 @@ from course_lib.grading.sandbox.box import Limits, SandboxError
 from course_lib.grading.sandbox.grader import SubmissionResult
 from course_lib.grading.sandbox.guard import _end_boxes
 from tests.grading.sandbox.hostile.cases import HARD, IMPORTS, SOFT, TIES, notebook
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _same_environment():
+    """Dask deja en el entorno el orden de los conjuntos de los procesos que abre."""
+    with patch.dict(os.environ):
+        yield
+
 
 RIGHT, BLANK = [IMPORTS, SOFT, HARD, TIES], [IMPORTS, HARD]
 
