@@ -1,7 +1,11 @@
 """Los procesos que nacen con torch importado son, en lo demás, como los otros."""
 
+import json
+import os
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -29,6 +33,28 @@ def test_whoever_leaves_the_environment_as_it_was_finds_it_again(monkeypatch):
     assert run(code).stdout == "True\n"
     monkeypatch.delenv(warm.ADDRESS.format(seed="random"))
     assert run(code).stdout == "True\n"
+
+
+@pytest.mark.parametrize("part", ["nada", "el principio", "medio encargo", "todo"])
+def test_whoever_dies_while_asking_leaves_it_alive(part):
+    """Como `kill -9` en cualquier momento: lo que se le respondía queda sin leer."""
+    address = warm._address(dict(os.environ))
+    order = {"run": ["-c", "input()"], "cwd": "/", "env": dict(os.environ)}
+    told = json.dumps(order).encode()
+    for _ in range(20):
+        with socket.socket(socket.AF_UNIX) as asking, Path(os.devnull).open() as nothing:
+            asking.connect(address)
+            if part != "nada":
+                ends = [nothing.fileno()] * 3
+                socket.send_fds(asking, [len(told).to_bytes(8, "big")], ends)
+            if part in ("medio encargo", "todo"):
+                asking.sendall(told[: len(told) // (1 if part == "todo" else 2)])
+    assert run("import sys; print('torch' in sys.modules)").stdout == "True\n"
+
+
+def test_without_it_a_process_starts_as_always(monkeypatch):
+    monkeypatch.setattr(warm, "_address", lambda env: "\0course-tests-nobody")
+    assert run("import sys; print('torch' in sys.modules)").stdout == "False\n"
 
 
 def test_it_reads_writes_and_ends_as_any_other(tmp_path):

@@ -44,14 +44,12 @@ class Popen(_RealPopen):
     def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *rest):
         env = dict(os.environ if env is None else env)
         run = None if preexec_fn or pass_fds else _asked(args)
-        address = _address(env) if run else None
-        if address is None:
+        self._connection = _connected(env) if run else None
+        if self._connection is None:
             command = args, executable, preexec_fn, close_fds, pass_fds, cwd, env
             super()._execute_child(*command, *rest)
             return
         ends = (rest[3], rest[6], rest[8])  # p2cread, c2pwrite, errwrite
-        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._connection.connect(address)
         order = {"run": run, "cwd": str(Path(cwd or ".").absolute()), "env": env}
         told = json.dumps(order).encode()
         given = [n if end == -1 else end for n, end in enumerate(ends)]
@@ -92,6 +90,17 @@ def _asked(args) -> list[str] | None:
     return words if usual else None
 
 
+def _connected(env: dict[str, str]) -> socket.socket | None:
+    """Con el proceso del que nacen; nada, si no hay: entonces nace como siempre."""
+    if address := _address(env):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with contextlib.suppress(ConnectionRefusedError):
+            connection.connect(address)
+            return connection
+        connection.close()
+    return None
+
+
 def _address(env: dict[str, str]) -> str | None:
     """Dónde se piden; el orden de los conjuntos se decide al empezar, y por eso hay dos."""
     seed = env.get("PYTHONHASHSEED", "random")
@@ -124,6 +133,18 @@ def _start(seed: str) -> str:
 # El proceso del que nacen
 
 
+def _received(connection: socket.socket, size: int) -> bytes:
+    """Lo que llega, de ese tamaño; nada si quien estaba al otro lado se fue, aunque fuera a medias.
+
+    Quien muere sin leer lo que se le dijo no cierra: corta, y `recv` da un error.
+    """
+    told = b""
+    with contextlib.suppress(ConnectionError):
+        while len(told) < size and (more := connection.recv(size - len(told))):
+            told += more
+    return told if len(told) == size else b""
+
+
 class _Nursery:
     """Se divide por cada conexión, y dice por ella cómo terminó el que nació."""
 
@@ -152,15 +173,18 @@ class _Nursery:
                 elif isinstance(key.fileobj, int):
                     os.read(key.fileobj, 512)
                     self._tell_ended()
-                elif not key.fileobj.recv(16):  # quien lo pidió se fue
+                elif not _received(key.fileobj, 16):  # quien lo pidió se fue
                     self._forget(key.fileobj)
 
     def _fork(self) -> dict | None:
         connection, _ = self.listener.accept()
         size, ends, _, _ = socket.recv_fds(connection, 8, 3)
-        left, told = int.from_bytes(size, "big"), b""
-        while len(told) < left:
-            told += connection.recv(left - len(told))
+        told = _received(connection, int.from_bytes(size, "big"))
+        if not told:  # se fue antes de acabar de pedirlo
+            for end in ends:
+                os.close(end)
+            connection.close()
+            return None
         if (pid := os.fork()) == 0:
             self._leave(connection, ends)
             return json.loads(told)
@@ -176,7 +200,8 @@ class _Nursery:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.setsid()
-        connection.sendall(str(os.getpid()).encode())
+        with contextlib.suppress(OSError):  # si quien lo pidió murió, se sabrá enseguida
+            connection.sendall(str(os.getpid()).encode())
         for other in (connection, self.listener, *self.alive.values()):
             other.close()
         self.ready.close()
