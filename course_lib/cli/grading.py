@@ -210,7 +210,7 @@ def _publish(
     if anonymity := printed["anonymity"]:
         graded, points = anonymity.graded(graded), anonymity.keys(points)
     sheet = rubric.place_rubric(folder, anonymous=anonymity is not None)
-    if rubric.write_rubric(graded, points, sheet):
+    if rubric.write_rubric(graded, points, sheet, results.counted):
         published.files["Rúbrica de los experimentos, para llenar a mano"] = sheet
     published.files["Puntos y retrasos puestos a mano"] = folder / overrides.OVERRIDES_FILE
     return results, published

@@ -252,7 +252,8 @@ def _finish_heat_map(
         ax.set_title(title)
     if max(shape) <= _MAX_PRINTED:
         return
-    bar = fig.colorbar(image, ax=ax, shrink=0.85, pad=0.02)
+    beside = ax.inset_axes((1.03, 0.0, 0.045, 1.0))  # tan alta como el mapa, que guarda proporción
+    bar = fig.colorbar(image, cax=beside)
     bar.outline.set_visible(False)
     if label:
         bar.set_label(label)

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
@@ -19,6 +20,8 @@ NEEDED_BY = {
     "design-tabs.js": re.compile("sd-tab-set"),
     "toggle": re.compile(r'class="[^"]*(\btoggle\b|(?<!-)\bdropdown\b)'),
 }
+EMPTY = 10
+"""Lo que ocupa una sección sin texto, en `rem`; con él, un `rem` más cada 25 letras."""
 # Los que fijan opciones que otros leen al cargarse; el resto espera a que la página esté leída.
 AT_ONCE = "documentation_options.js"
 
@@ -77,6 +80,15 @@ def mend_markup(app: Sphinx, pagename, templatename, context, doctree) -> None:
     context["body"] = SIGNATURE.sub(unlisted, context["body"])
     context["body"] = MARGIN.sub(lambda found: found[0].replace(" ", NO_BREAK), context["body"])
     context["body"] = SIGNED.sub(unbroken, context["body"])
+
+
+def say_heights(app: Sphinx, pagename, templatename, context, doctree) -> None:
+    """Lo que medirá cada sección, a ojo: hasta que se acerca no se dispone, y ocupa eso."""
+    for section in () if doctree is None else doctree.findall(nodes.section):
+        if isinstance(section.parent.parent, nodes.document):
+            opened = f'<section id="{section["ids"][0]}"'
+            tall = f'{opened} style="--tall: {EMPTY + len(section.astext()) // 25}rem"'
+            context["body"] = context["body"].replace(f"{opened}>", f"{tall}>", 1)
 
 
 def name_toggles(app: Sphinx, pagename, templatename, context, doctree) -> None:
@@ -146,8 +158,6 @@ def leave_measuring_to_us(app: Sphinx, exception: Exception | None) -> None:
 
 def drop_thebe_markup(app: Sphinx, doctree, docname) -> None:
     """Quita la configuración que sphinx-thebe deja al final de cada página."""
-    from docutils import nodes
-
     for raw in list(doctree.findall(nodes.raw)):
         if "thebe" in raw.astext() and "<script" in raw.astext():
             raw.parent.remove(raw)
@@ -201,6 +211,7 @@ def setup(app: Sphinx) -> None:
     app.add_transform(SpanishIndex)
     app.connect("html-page-context", choose_assets, priority=990)
     app.connect("html-page-context", mend_markup)
+    app.connect("html-page-context", say_heights)
     app.connect("html-page-context", name_toggles, priority=990)
     app.connect("html-page-context", lead_to_chapters)
     app.connect("doctree-resolved", drop_thebe_markup, priority=990)

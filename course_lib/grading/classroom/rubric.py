@@ -8,7 +8,7 @@ nadie tenga puntos en el de un tema, no cuenta.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -135,14 +135,17 @@ def _with_experiment(one: Graded, given: dict[tuple[str, int], int]) -> Graded:
     return replace(one, result=result)
 
 
-def write_rubric(graded: Iterable[Graded], points: Points, path: Path) -> bool:
-    """Escribe la hoja, con lo que ya tenga puesto, y dice si hay algo que valorar.
+def write_rubric(
+    graded: Iterable[Graded], points: Points, path: Path, counted: Collection[str]
+) -> bool:
+    """Escribe la hoja de los temas que cuentan, y dice si hay algo que valorar.
 
-    Hay una fila por estudiante; quien ya no está entre las entregas conserva la suya.
+    Hay una fila por estudiante. Lo ya puesto queda, también lo de quien no está entre las entregas.
     """
     students: dict[str, list[Graded]] = {}
     for one in graded:
-        if one.result.status == "graded" and topic_outline(one.result.topic).rubric:
+        topic = one.result.topic
+        if one.result.status == "graded" and topic in counted and topic_outline(topic).rubric:
             students.setdefault(one.entry.owner, []).append(one)
     topics = {one.result.topic for works in students.values() for one in works}
     topics |= {topic for given in points.values() for topic, _ in given}

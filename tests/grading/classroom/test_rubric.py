@@ -26,7 +26,7 @@ MOST = sum(criterion.points for criterion in CRITERIA)
 @pytest.fixture
 def sheet(tmp_path):
     path = tmp_path / "rubric.csv"
-    assert write_rubric(CLASS, {}, path)
+    assert write_rubric(CLASS, {}, path, [TOPIC])
     return path
 
 
@@ -52,6 +52,17 @@ def test_the_sheet_has_a_row_per_student_and_a_column_per_criterion(sheet):
     assert read_rubric(sheet) == {row[0]: {} for row in rows}
 
 
+def test_only_the_topics_that_count_have_columns(tmp_path):
+    path = tmp_path / "rubric.csv"
+    both = [*CLASS, graded("Ana", topic="bert"), graded("Sol", topic="bert")]
+    assert write_rubric(both, {}, path, [TOPIC])
+    header, *rows = rows_of(path)
+    assert len(header) == 3 + len(CRITERIA) and sorted(row[1] for row in rows) == ["'=Luis", "Ana"]
+    assert not write_rubric(both[3:], {}, path, [TOPIC])
+    assert write_rubric(both, {"ana-1": {("bert", 1): 1}}, path, [TOPIC])  # lo puesto no se pierde
+    assert rows_of(path)[0][-1].startswith("bert")
+
+
 def test_while_nobody_has_points_it_does_not_count(sheet):
     assert with_rubric(CLASS, read_rubric(sheet)) == CLASS
     assert with_rubric(CLASS, {}) == CLASS
@@ -74,14 +85,14 @@ def test_the_points_are_read_back_count_and_stay(sheet, saved):
     assert f"{CRITERIA[-1].text} 0 de {best[-1]}" in experiment.result.message
     (topic,) = luis.topics
     assert topic.exercises[-1].result.state() == "pending"
-    write_rubric(CLASS, points, sheet)
+    write_rubric(CLASS, points, sheet, [TOPIC])
     assert read_rubric(sheet) == points
 
 
 def test_who_left_keeps_the_row(sheet):
     fill(sheet, "Ana", [criterion.points for criterion in CRITERIA])
     points = read_rubric(sheet)
-    write_rubric(CLASS[1:], points, sheet)
+    write_rubric(CLASS[1:], points, sheet, [TOPIC])
     assert read_rubric(sheet) == points
 
 
@@ -104,5 +115,5 @@ def test_another_sheet_or_an_old_rubric_is_told(sheet):
 
 def test_a_class_without_experiments_has_no_sheet(tmp_path):
     path = tmp_path / "rubric.csv"
-    assert not write_rubric([graded("Ana", topic="nada")], {}, path)
+    assert not write_rubric([graded("Ana", topic="nada")], {}, path, ["nada"])
     assert not path.exists() and read_rubric(path) == {}
