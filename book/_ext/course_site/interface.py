@@ -20,8 +20,7 @@ NEEDED_BY = {
     "design-tabs.js": re.compile("sd-tab-set"),
     "toggle": re.compile(r'class="[^"]*(\btoggle\b|(?<!-)\bdropdown\b)'),
 }
-EMPTY = 10
-"""Lo que ocupa una sección sin texto, en `rem`; con él, un `rem` más cada 25 letras."""
+UNSEEN = re.compile(r"<(svg|script|style|annotation|details)\b.*?</\1>|<[^>]+>", re.S)
 # Los que fijan opciones que otros leen al cargarse; el resto espera a que la página esté leída.
 AT_ONCE = "documentation_options.js"
 
@@ -84,11 +83,18 @@ def mend_markup(app: Sphinx, pagename, templatename, context, doctree) -> None:
 
 def say_heights(app: Sphinx, pagename, templatename, context, doctree) -> None:
     """Lo que medirá cada sección, a ojo: hasta que se acerca no se dispone, y ocupa eso."""
-    for section in () if doctree is None else doctree.findall(nodes.section):
-        if isinstance(section.parent.parent, nodes.document):
-            opened = f'<section id="{section["ids"][0]}"'
-            tall = f'{opened} style="--tall: {EMPTY + len(section.astext()) // 25}rem"'
-            context["body"] = context["body"].replace(f"{opened}>", f"{tall}>", 1)
+    sections = [] if doctree is None else doctree.findall(nodes.section)
+    ids = [s["ids"][0] for s in sections if isinstance(s.parent.parent, nodes.document)]
+    openings = "|".join(re.escape(f'<section id="{name}">') for name in ids)
+    first, *rest = re.split(f"({openings})", context["body"]) if ids else [context.get("body", "")]
+    for opening, section in zip(rest[::2], rest[1::2], strict=True):
+        first += f'{opening[:-1]} style="--tall: {rem_high(section)}rem">{section}'
+    context["body"] = first
+
+
+def rem_high(section: str) -> int:
+    """Un `rem` por cada 25 letras, y dieciocho por figura."""
+    return 8 + len(UNSEEN.sub("", section)) // 25 + 18 * section.count("<svg")
 
 
 def name_toggles(app: Sphinx, pagename, templatename, context, doctree) -> None:
