@@ -204,7 +204,9 @@ def _publish(
             for one in rubric.with_rubric(before, points)
         ]
         old = overrides.with_those_that_fit(old, by_hand)
-        old = ClassResults(old, results.counted, course, by_hand)
+        worth = ClassResults(old, results.counted, course).max_points
+        fit = overrides.with_totals_that_fit(by_hand, worth)
+        old = ClassResults(old, results.counted, course, fit)
         printed["changes"] = ClassComparison(old, results)
     published = publish(results, folder, **printed)
     if anonymity := printed["anonymity"]:

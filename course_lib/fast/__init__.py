@@ -2,7 +2,7 @@
 
 Un modelo se escribe para leerse; aquí están las maneras de calcularlo que ahorran trabajo. Cada una
 da el mismo modelo con otra forma de trabajar, que comparte todos los parámetros: entrenarla es
-entrenar el de siempre.
+entrenar el de siempre::
 
     fast.unpadded(bert)        los bloques trabajan solo con los tokens reales
     fast.gathering(ut)         el Universal Transformer calcula solo las posiciones activas

@@ -157,6 +157,14 @@ def with_those_that_fit(graded: Iterable[Graded], by_hand: ByHand) -> list[Grade
     return works
 
 
+def with_totals_that_fit(by_hand: ByHand, worth: int) -> ByHand:
+    """Lo puesto a mano, sin los totales que pasan de lo que valía todo."""
+    return {
+        owner: {what: each for what, each in own.items() if what != TOTAL or each.points <= worth}
+        for owner, own in by_hand.items()
+    }
+
+
 def _with_own(one: Graded, own: Mapping[str, Override]) -> Graded:
     exercises = tuple(
         _changed(result, own[result.exercise]) if result.exercise in own else result

@@ -16,6 +16,7 @@ from course_lib.grading.classroom.overrides import (
     read_overrides,
     with_overrides,
     with_those_that_fit,
+    with_totals_that_fit,
     write_blank,
 )
 from course_lib.grading.classroom.report import class_report, feedback_page
@@ -136,6 +137,9 @@ def test_in_another_class_only_what_fits_is_put(tmp_path):
     (ana, eva) = with_those_that_fit(WORKS[:2], by_hand)
     assert [each.points for each in ana.result.exercises] == [7, 2], "el segundo vale 2"
     assert eva == WORKS[1]
+    total = by_owner(overrides(tmp_path, ("Ana", "total", "12", "Examen oral")), [WORKS[0].entry])
+    assert with_totals_that_fit(total, 12) == total
+    assert with_totals_that_fit(total, 10) == {owner: {} for owner in total}
 
 
 def test_who_has_nothing_graded_can_have_a_total(tmp_path):
