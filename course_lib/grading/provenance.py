@@ -19,6 +19,7 @@ from course_lib.grading.submission import (
     Sheet,
     Submission,
     course_file,
+    names_owner,
     read_submission,
 )
 from course_lib.judging.owner import listed, words_of
@@ -166,9 +167,7 @@ def _read_cells(texts: Iterable[str]) -> Iterator[_Cell]:
 
 def _says_nothing(node: ast.stmt) -> bool:
     """Si solo comprueba una respuesta, o dice de quién es el cuaderno, y no contesta nada."""
-    if isinstance(node, ast.Assign):
-        return ast.unparse(node.targets[0]) == "owner"
-    return isinstance(node, ast.Expr) and is_check(node.value)
+    return names_owner(node) or (isinstance(node, ast.Expr) and is_check(node.value))
 
 
 @functools.cache
@@ -217,11 +216,12 @@ _DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 
 
 def _parse(text: str) -> ast.Module | None:
+    """Analiza una celda; None si no es Python, o si su árbol no se puede volver a escribir."""
     try:
         tree = parse_cell(text)
-        if tree is not None:
-            ast.dump(tree)  # si es demasiado profundo, que se sepa aquí
-    except (RecursionError, MemoryError):
+        if tree is not None:  # es demasiado profundo, o tiene un entero de miles de cifras
+            ast.dump(tree), ast.unparse(tree)
+    except (RecursionError, MemoryError, ValueError):
         return None
     return tree
 

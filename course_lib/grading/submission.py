@@ -108,9 +108,13 @@ def _owners(tree: ast.Module) -> Iterator[ast.expr]:
     for node in ast.walk(tree):
         if is_check(node):
             yield from (each.value for each in node.keywords if each.arg == "owner")
-    for node in tree.body if len(tree.body) == 1 else ():
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "owner":
-            yield node.value
+    yield from (node.value for node in tree.body[:1] if len(tree.body) == 1 and names_owner(node))
+
+
+def names_owner(node: ast.stmt) -> bool:
+    """Si dice de quién es el cuaderno: `owner = …`."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    return isinstance(target, ast.Name) and target.id == "owner"
 
 
 def _read_file(path: Path) -> bytes:

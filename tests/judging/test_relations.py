@@ -72,6 +72,20 @@ def test_what_it_gives_is_compared_with_what_was_asked(change, told):
     assert told in ask(masked, lambda *inputs: change(masked(*inputs), *inputs))
 
 
+@pytest.mark.parametrize("number", [0.0, 1.0])
+def test_a_number_that_never_changes_is_not_a_function_of_what_was_asked(number):
+    def mean(x, w, mask, n):
+        return (x + n).mean()
+
+    assert ask(mean, lambda *inputs: torch.tensor(number)) == ""
+
+
+@pytest.mark.parametrize("given", [2**63, 10**500, [10**500, 1], [10**500, 0.5]])
+def test_an_integer_no_tensor_holds_is_like_nothing(given):
+    asked = 3 if isinstance(given, int) else [3, 4]
+    assert ask(lambda *_: asked, lambda *_: given) == ""
+
+
 def test_what_it_lacks_is_named():
     def weights(x, w, mask, n):
         return (n * x - w).softmax(-1)

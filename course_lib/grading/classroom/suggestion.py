@@ -55,9 +55,9 @@ def _value(value: ast.expr) -> str:
     """Un valor equivocado, si es un dato."""
     try:
         ast.literal_eval(value)
+        text = ast.unparse(value)  # un entero de miles de cifras se lee, y no se escribe
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return ""
-    text = ast.unparse(value)
     quote = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     pad = " " if "`" in text else ""
     return f"- **nuevo_error** = {quote}{pad}{text}{pad}{quote}\n  {_HINT}"

@@ -7,7 +7,7 @@ contestó una entrega ya cruzó como datos simples, y aquí solo se escribe.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,7 @@ from course_lib.judging.verdict import Verdict
 
 MOST_CODE = 8000
 _LONGEST = 1500
+_LONGEST_LIST = 4 * _LONGEST
 _MOST_NUMBERS = 2000
 _NOTHING = 1e-6
 
@@ -120,8 +121,20 @@ def _distance(value: Any, wanted: Any) -> str:
 
 def _shown(value: Any) -> str:
     if type(value) in (list, tuple) and any(isinstance(each, torch.Tensor) for each in value):
-        return "[" + ",\n ".join(map(_shown, value)) + "]"
+        return "[" + ",\n ".join(_first_shown(value)) + "]"
     return shown(value, _LONGEST)
+
+
+def _first_shown(values: Iterable[Any]) -> Iterator[str]:
+    """Los valores de una lista, hasta que no quepan más."""
+    left = _LONGEST_LIST
+    for value in values:
+        if left <= 0:
+            yield "…"
+            return
+        text = _shown(value)
+        left -= len(text)
+        yield text
 
 
 @contextmanager

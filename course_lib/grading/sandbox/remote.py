@@ -124,11 +124,11 @@ class Peer:
         reply, found = self._request(header, tensors)
         if not tracked:
             if reply.get("changed") is not None:
-                _restored(list(args), decode(reply["changed"], found, self._represent))
-            return decode(reply.get("value"), found, self._represent)
+                _restored(list(args), self._decoded(reply["changed"], found))
+            return self._decoded(reply.get("value"), found)
         found = self._stitch(reply, tensors, self._records[first:], found)
         _bring_back_tracked(reply, found, tensors)
-        return decode(reply.get("value"), found, self._represent)
+        return self._decoded(reply.get("value"), found)
 
     def backward(self, record: int, gradients: list[torch.Tensor | None]) -> list[torch.Tensor]:
         """Pide los gradientes de una llamada anterior respecto de sus entradas."""
@@ -154,6 +154,10 @@ class Peer:
                 self.serve(reply, found)
         finally:
             self._depth -= 1
+
+    def _decoded(self, tree: Any, tensors: list[torch.Tensor]) -> Any:
+        thing = self._errors.thing if self.trusted else str
+        return decode(tree, tensors, self._represent, thing)
 
     def _error(self, reply: dict) -> Exception:
         kind, message = clean(reply.get("kind"), 60), clean(reply.get("message"), 200)
@@ -277,7 +281,7 @@ class Peer:
         return [torch.zeros_like(leaf) if g is None else g for leaf, g in pairs]
 
     def _what_to_call(self, header: dict, tensors: list[torch.Tensor]) -> tuple:
-        content = decode(header.get("args"), tensors, self._represent)
+        content = self._decoded(header.get("args"), tensors)
         shaped = isinstance(content, list) and len(content) == 2
         if not (shaped and isinstance(content[0], list) and isinstance(content[1], dict)):
             raise ProtocolError("las entradas no son una lista y un diccionario")

@@ -1,7 +1,8 @@
-"""Qué se dice a un estudiante del error con que se detuvo su código, que llega de su proceso.
+"""Qué se dice a un estudiante de lo que llega de su proceso y no es un dato: un error, un objeto.
 
-El tipo, la línea, si de verdad es una de las que escribió, y el mensaje solo si es de los que ponen
-Python y torch: con un texto libre se sacarían de la caja las entradas, o lo que en ella se ve.
+De un error, el tipo, la línea, si de verdad es una de las que escribió, y el mensaje solo si es de
+los que ponen Python y torch: con un texto libre se sacarían de la caja las entradas, o lo que en
+ella se ve.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import builtins
 import functools
 import re
+import types
 from collections.abc import Iterable
 from pathlib import Path
+
+import torch
 
 from course_lib.grading.sandbox.wire import clean
 from course_lib.judging import STUB_MESSAGE
@@ -20,6 +24,9 @@ _PIECES["SHAPE"] = r"[\[(](?:NUMBER(?:, NUMBER){0,5},?)?[\])]".replace("NUMBER",
 _KNOWN = frozenset(
     (*dir(builtins), "NoneType", "Tensor", "torch", "ndarray", "OutOfMemoryError", "EinopsError")
 )
+_TYPES = frozenset(each.__name__ for each in vars(types).values() if isinstance(each, type))
+_TYPES |= {"Size", "device", "dtype", "Parameter", "dict_keys", "dict_values", "dict_items"}
+_OBJECT = "un objeto de tipo "
 
 
 @functools.cache
@@ -48,6 +55,16 @@ class ErrorFilter:
     def kind(self, name: str) -> str:
         """Da el nombre de un tipo de error, si no es inventado: podría ser cualquier texto."""
         return name if name in self._names else "Exception"
+
+    def thing(self, told: str) -> str:
+        """Nombra algo que no cruza: su tipo, si no es inventado."""
+        if told in ("un valor con demasiados niveles", "un tensor que no es denso"):
+            return told
+        if found := re.fullmatch(r"un tensor torch\.(\w+)( en el dispositivo [a-z]{1,8})?", told):
+            is_real = isinstance(getattr(torch, found[1], None), torch.dtype)
+            return told if is_real else "un tensor de otro dtype"
+        known = told.removeprefix(_OBJECT) in self._names | _TYPES
+        return told if known or told == "un entero enorme" else "un objeto de otro tipo"
 
     def line(self, told: str) -> str:
         """Da la línea, si es de la entrega; si no, a lo más su número."""

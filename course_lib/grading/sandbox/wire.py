@@ -212,7 +212,10 @@ def encode(
 
 
 def decode(
-    tree: Any, tensors: list[torch.Tensor], function: Callable[[int], Any] | None = None
+    tree: Any,
+    tensors: list[torch.Tensor],
+    function: Callable[[int], Any] | None = None,
+    thing: Callable[[str], str] = str,
 ) -> Any:
     """Reconstruye un valor a partir del árbol; solo salen datos simples.
 
@@ -220,13 +223,19 @@ def decode(
         tree: lo que llegó en la cabecera.
         tensors: los tensores del mensaje.
         function: da el objeto que representa la función de ese número; sin ella son un error.
+        thing: cómo se nombra lo que no cruza, a partir de lo que dice quien lo envía.
     """
-    return _Decoder(tensors, function).value(tree, 0)
+    return _Decoder(tensors, function, thing).value(tree, 0)
 
 
 class _Decoder:
-    def __init__(self, tensors: list[torch.Tensor], function: Callable[[int], Any] | None) -> None:
-        self.tensors, self.function = tensors, function
+    def __init__(
+        self,
+        tensors: list[torch.Tensor],
+        function: Callable[[int], Any] | None,
+        thing: Callable[[str], str],
+    ) -> None:
+        self.tensors, self.function, self.thing = tensors, function, thing
         self.items = self.keys = 0
         self.named: set[int] = set()
 
@@ -274,14 +283,14 @@ class _Decoder:
             if tag == "T" and 0 <= content < len(self.tensors) and content not in self.named:
                 self.named.add(content)
                 return self.tensors[content]
-        if isinstance(content, str) and tag in ("i", "f", "u"):
+        if isinstance(content, str) and tag == "u":
+            return Unsupported(self.thing(clean(content, 80)))
+        if isinstance(content, str) and tag in ("i", "f"):
             return _scalar(tag, content)
         raise ProtocolError(f"una etiqueta desconocida o vacía: {tag[:20]!r}")
 
 
-def _scalar(tag: str, content: str) -> Any:
-    if tag == "u":
-        return Unsupported(clean(content, 80))
+def _scalar(tag: str, content: str) -> int | float:
     try:
         if tag == "i" and len(content) <= _MAX_DIGITS:
             return int(content)

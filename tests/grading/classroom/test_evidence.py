@@ -212,3 +212,9 @@ def test_several_tensors_go_one_under_another_and_fit_in_half_a_page():
         shown = _shown([torch.full((2, 9), 1e-5 / 3), torch.ones(2)]).splitlines()
     assert shown[0].startswith("[tensor([[") and shown[-1] == " tensor([1., 1.])]"
     assert max(map(len, shown)) <= 66
+
+
+def test_of_a_thousand_tensors_only_the_first_are_written():
+    with _readable_tensors():
+        shown = _shown([[torch.rand(24, 25)] * 9 for _ in range(100)] + [torch.ones(2)])
+    assert len(shown) < 20_000 and shown.endswith("…]")

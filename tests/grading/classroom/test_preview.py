@@ -7,9 +7,12 @@ from course_lib.cli import app
 from course_lib.grading.classroom import class_run
 from course_lib.grading.classroom.collection import collect
 from course_lib.grading.classroom.preview import foresee
-from course_lib.grading.submission import exercises_folder, topic_sheet
+from course_lib.grading.classroom.suggestion import suggested_mistake
+from course_lib.grading.provenance import answer_marks
+from course_lib.grading.submission import exercises_folder, read_submission, topic_sheet
 from tests.grading.class_zip import CORRECT, notebook, worksheet
 from tests.grading.class_zip import Student as Deliverer
+from tests.grading.sandbox.hostile.more_cases import UNWRITABLE
 
 ROOT = exercises_folder().parent
 
@@ -67,6 +70,16 @@ def test_what_was_not_asked_for_does_not_count(delivered):
     alone = "no cuenta para la nota; no hay otra cosa: queda sin nota"
     assert found["bert.ipynb"] == ("bert", "", alone)
     assert found["other.ipynb"] == ("attention", "", ""), "con un solo tema, es de él"
+
+
+@pytest.mark.parametrize("code", UNWRITABLE.values(), ids=UNWRITABLE)
+def test_a_cell_that_cannot_be_written_again_stops_nobody(code, tmp_path):
+    (tmp_path / "Ana.ipynb").write_bytes(answered("attention", code))
+    (tmp_path / "Luis.ipynb").write_bytes(answered("attention"))
+    assert set(told(tmp_path, []).values()) == {("attention", "", "")}
+    submission, sheet = read_submission(tmp_path / "Ana.ipynb"), topic_sheet("attention")
+    assert answer_marks(submission, sheet)
+    assert suggested_mistake(code, "ties", "otra cosa") == ""
 
 
 def test_the_same_is_refused_when_grading(delivered, tmp_path, sandbox_here):

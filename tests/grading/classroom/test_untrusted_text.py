@@ -35,6 +35,19 @@ def test_a_clean_name_is_one_visible_line(text):
     assert clean_name(shown) == shown, "limpiar dos veces no cambia nada"
 
 
+def test_a_name_of_sixty_thousand_accents_is_not_ordered_whole(monkeypatch):
+    lengths, normalize = [], unicodedata.normalize
+
+    def counted(form, text):
+        lengths.append(len(text))
+        return normalize(form, text)
+
+    monkeypatch.setattr(unicodedata, "normalize", counted)
+    text = "ñ" + "\u0301\u0323" * 30_000
+    assert clean_name(text).endswith("…") and slug(text) == "n"
+    assert max(lengths) < 1000
+
+
 @given(st.binary(max_size=40))
 def test_any_bytes_are_a_name(raw):
     assert isinstance(decode_name(raw), str)

@@ -256,6 +256,56 @@ def step_encodings(length, num_steps, d_model):
     rows = [step_positions(length, d_model, n, start=1) for n in range(1, num_steps + 1)]
     return torch.stack(rows)
 """,
+    "transformer_xl.memory_bug": """
+from course_lib.models import remember
+def update_memory(states, memory, memory_length):
+    return remember(memory, states, memory_length)
+""",
+    "universal_transformer.halting": """
+from course_lib.layers import AdaptiveComputation
+def halting(p, epsilon):
+    steps, act = iter(p), AdaptiveComputation(len(p), len(p), epsilon=epsilon)
+    act.probability = lambda u: next(steps)[None, None]
+    d = act.start(torch.zeros(1, 1, len(p)))
+    for row in torch.eye(len(p)):
+        d = act(d, d.states, row[None, None])
+    return d.output().states[0, 0], d.output().n_updates.item(), d.output().remainders[0, 0]
+""",
+    "universal_transformer.adaptive_loop": """
+from course_lib.layers import AdaptiveComputation
+def adaptive(x, block, halting, max_steps, epsilon):
+    act = AdaptiveComputation(x.shape[-1], max_steps, epsilon=epsilon)
+    act.probability, d = halting, act.start(x)
+    for _ in range(max_steps):
+        d = act(d, d.states, block(d.states))
+    return d.output().states, d.output().n_updates, d.output().remainders
+""",
+    "tokenization.merge": """
+from course_lib.tokenization._merges import apply_merges
+def merge(symbols, pair, new):
+    return apply_merges(symbols, {tuple(pair): new})
+""",
+    "tokenization.encode": """
+from course_lib.tokenization._merges import apply_merges
+def encode(symbols, merges):
+    return apply_merges(symbols, {tuple(pair): 256 + k for k, pair in enumerate(merges)})
+""",
+    "palm.multi_query": """
+from course_lib.layers import MultiQueryAttention
+def multi_query(X, W_q, W_k, W_v, W_h, num_heads):
+    layer = MultiQueryAttention(len(W_q), num_heads, d_head=W_k.shape[1], layout=None)
+    weights = {"W_qkv.weight": torch.cat([W_q, W_k, W_v], 1).T, "W_h.weight": W_h.T}
+    return torch.func.functional_call(layer, weights, X)
+""",
+    "palm.read": """
+from course_lib.layers import KeyValueCache, MultiQueryAttention
+def read(X, cache, W_q, W_k, W_v, num_heads):
+    layer, kept = MultiQueryAttention(len(W_q), num_heads, d_head=W_k.shape[1]), KeyValueCache()
+    kept.append(*(each[:, None] for each in cache))
+    layer.W_h = torch.nn.Identity()
+    weights = {"W_qkv.weight": torch.cat([W_q, W_k, W_v], 1).T}
+    return torch.func.functional_call(layer, weights, (X, kept)), (kept.K[:, 0], kept.V[:, 0])
+""",
 }
 
 

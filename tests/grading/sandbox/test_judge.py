@@ -250,6 +250,14 @@ def test_a_file_that_kills_its_judges_is_not_read(grader, monkeypatch):
     assert result.status == "unreadable" and "demasiada memoria" in result.message
 
 
+def test_a_file_that_does_not_fit_in_memory_is_not_read(grader):
+    def read(progress):
+        raise MemoryError
+
+    result = grader.apart(read)
+    assert result.status == "unreadable" and "demasiada memoria" in result.message
+
+
 def test_an_interruption_leaves_no_judge(grader, monkeypatch):
     monkeypatch.setattr(judge_module.time, "sleep", lambda seconds: _interrupt())
     before = set(_children(os.getpid()))

@@ -1,7 +1,8 @@
 """Más entregas hostiles, en tablas: el nombre de lo que intenta, y el código.
 
 `FORGED` es el cuerpo de una `soft_argmax` que no debe dar el punto; `SOUGHT`, una función `find`
-que da verdadero si encontró lo que buscaba. `FILES` son archivos, y si se pueden leer.
+que da verdadero si encontró lo que buscaba. `FILES` son archivos, y si se pueden leer. Las celdas
+de `UNWRITABLE` se leen, y lo leído no se puede volver a escribir.
 """
 
 import gzip
@@ -274,6 +275,17 @@ MORE_FORGING = [
         (HARD, TIES, "async def soft_argmax(scores, beta): return scores"),
         NO_SOFT,
     ),
+    Case(
+        "un objeto cuyo tipo se llama como las entradas",
+        (HARD, TIES, _body("return type(str(scores.flatten().tolist()), (), {})()")),
+        NO_SOFT,
+        says="llegó un objeto de otro tipo, con entradas de forma",
+    ),
+    Case(
+        "miles de tensores, cada uno de mil letras",
+        (HARD, TIES, _body("return [torch.rand(16, 16) for _ in range(3500)]")),
+        NO_SOFT,
+    ),
 ]
 STATE = {
     "una celda deja apagado el gradiente": "torch.set_grad_enabled(False)",
@@ -281,4 +293,10 @@ STATE = {
 }
 MORE_STATE = [Case(n, (SOFT, HARD, TIES, c), FULL) for n, c in STATE.items()]
 MORE_SECRETS = [Case(n, (SOFT, HARD, TIES, _search(c)), FULL) for n, c in SOUGHT.items()]
+UNWRITABLE = {
+    "un entero de siete mil cifras hexadecimales": f"x = 0x{'f' * 7000}",
+    "un dueño con cuatrocientos puntos": f"owner{'.x' * 400} = 1",
+    "190 diccionarios, uno dentro de otro": f"ties = {'{1:' * 190}1{'}' * 190}",
+}
+MORE_STATE += [Case(n, (c, SOFT, HARD, TIES), FULL) for n, c in UNWRITABLE.items()]
 MORE_CASES = [*MORE_FORGING, *MORE_STATE, *MORE_SECRETS, *FILES]
