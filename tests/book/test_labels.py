@@ -1,6 +1,7 @@
 """Las descripciones de la biblioteca citan ecuaciones que existen, y en el capítulo que dicen."""
 
 import ast
+import functools
 import re
 
 import pytest
@@ -24,6 +25,7 @@ def labels_of(text: str) -> set[str]:
     return found
 
 
+@functools.cache
 def labels() -> dict[str, str]:
     """Etiqueta → capítulo."""
     return {
