@@ -40,26 +40,30 @@ def examples() -> list[doctest.DocTest]:
     finder = doctest.DocTestFinder(exclude_empty=True)
     found = []
     for home in map(package, PACKAGES):
-        inside = pkgutil.iter_modules(getattr(home, "__path__", []), f"{home.__name__}.")
+        inside = pkgutil.walk_packages(getattr(home, "__path__", []), f"{home.__name__}.")
         for module in [home, *(importlib.import_module(each.name) for each in inside)]:
             found += finder.find(module, globs={})
     return [each for each in found if each.examples]
 
 
+EXAMPLES = examples()
+RUN = {each.name for each in EXAMPLES}
 PUBLIC = [f"{each}.{name}" for each in PACKAGES for name in public_names(package(each))]
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_name_has_an_example(name):
     home, _, name = name.partition(".")
-    text = inspect.cleandoc(getattr(package(home), name).__doc__)
+    public = getattr(package(home), name)
+    text = inspect.cleandoc(public.__doc__)
     before, _, example = text.partition("\nEjemplo:\n")
     assert ">>>" in example and ">>>" not in before, f"{name}: falta el ejemplo, o no va al final"
+    assert f"{public.__module__}.{public.__qualname__}" in RUN, f"{name}: nadie ejecuta su ejemplo"
     # Un listado deja fuera todo lo que sigue a «Ejemplo:».
     assert re.fullmatch(r"(?:    .*\n?|\n)+", example), f"{name}: tras el ejemplo hay algo más"
 
 
-@pytest.mark.parametrize("example", examples(), ids=lambda each: each.name)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.name)
 def test_the_example_gives_what_it_says(example):
     told = []
     doctest.DocTestRunner(verbose=False).run(example, out=told.append)

@@ -229,7 +229,8 @@ class PaLM(nn.Module):
 
         Errores:
             ValueError: si no llega ningún token, un identificador no está en el vocabulario, la
-            secuencia pasa de max_length o el lote cambió.
+            secuencia pasa de max_length, el lote cambió o la caché es de un modelo con otro número
+            de bloques.
         """
         h, cache = self.read(token_ids, cache)
         return self.logits(h), cache
@@ -244,7 +245,7 @@ class PaLM(nn.Module):
     def read(self, token_ids: Tokens, cache: PaLMCache | None = None) -> tuple[Hidden, PaLMCache]:
         """Como `forward`, sin puntuar el vocabulario: da h, un vector por token."""
         cache = self.start() if cache is None else cache.copy()
-        _require_tokens(token_ids, cache)
+        _require_tokens(token_ids, cache, len(self.blocks))
         seen = {"rotation": self._rotation(token_ids, cache), "mask": cache.mask(token_ids)}
         # Con relleno delante, cada token tiene su posición; sin él, basta la del primero.
         padded = cache.padding is not None
@@ -376,7 +377,12 @@ class SerialBlock(ParallelBlock):
         return x + self.dropout(self.feed_forward(self.inner_norm(x)))
 
 
-def _require_tokens(token_ids, cache):
+def _require_tokens(token_ids, cache, num_blocks):
+    if len(cache.layers) != num_blocks:
+        raise ValueError(
+            f"cache: se esperaba la de un modelo de {num_blocks} bloques, como este, y llegó la de "
+            f"uno de {len(cache.layers)}."
+        )
     if cache.length:
         require_rows(token_ids, len(cache.layers[0].K), "cache")
     if not token_ids.numel():

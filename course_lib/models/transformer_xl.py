@@ -245,8 +245,6 @@ class TransformerXL(nn.Module):
         if not self.config.same_length:
             return None
         t, m = x.shape[1], memory.length
-        if m + t <= memory.limit:
-            return None
         visible = torch.ones(t, m + t, dtype=torch.bool, device=x.device)
         return visible.triu(m + 1 - memory.limit)
 

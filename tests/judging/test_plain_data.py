@@ -105,6 +105,10 @@ TEXTS = {
     ),
     "en la posición [10] del resultado, el valor no es el esperado": ([1] * 11, [1] * 10 + [2]),
     "los valores no son los esperados": (ONES * 2, ONES),
+    "en el segundo elemento del resultado, los valores no son los esperados": (
+        [0, MANY.long() * 2],
+        [0, MANY.long()],
+    ),
     "el valor no es el esperado": (torch.tensor(1.0), torch.tensor(2.0)),
     "el texto no es el esperado": ("a", "b"),
     "se esperaba una lista o tupla con 2 elementos y llegó un tensor": (ONES, [ONES, MANY]),

@@ -436,7 +436,8 @@ def test_fixed_steps():
     for n in (1, 2, 3):
         d = layer(d, *spy(d.states, n, None))
     found = d.output()
-    assert found.n_updates.tolist() == [[3, 0]] and found.ponder_cost.tolist() == [[3.0, 0.0]]
+    assert d.n == 3 and found.n_updates.tolist() == [[3, 0]]
+    assert found.ponder_cost.tolist() == [[3.0, 0.0]]
     assert found.states.squeeze(-1).tolist() == [[3.0, 0.0]] and len(spy.asked) == 3
 
 

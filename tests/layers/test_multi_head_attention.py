@@ -41,6 +41,7 @@ def test_weights_are_noted_per_head_and_explain_the_output():
 
 def test_stacked_projections_agree_for_self_and_cross_attention():
     layer = MultiHeadAttention(6, 3).double()
+    assert len(list(layer.parameters())) == 2, "los sesgos, solo si se piden"
     X = torch.randn(2, 4, 6, dtype=torch.float64)
     assert_close(layer(X, X.clone(), X.clone()), layer(X), **EXACT)
 

@@ -259,6 +259,8 @@ def test_bad_inputs_are_explained(as_user):
         palm(tokens(1, 3), palm(tokens(4))[1])
     with pytest.raises(ValueError, match="las 2 filas de cache"):
         palm(tokens(3, 1), palm.start(torch.tensor([0, 1])))
+    with pytest.raises(ValueError, match="de 2 bloques, como este, y llegó la de uno de 3"):
+        palm(tokens(1), model(num_layers=3).start())
     with pytest.raises(ValueError, match="lote de una"):
         palm(torch.tensor([1, 2]))
 

@@ -18,9 +18,10 @@ def test_causal_mask_shows_oneself_and_the_past():
     ]
 
 
-@pytest.mark.parametrize(("t_q", "t_k"), [(1, 1), (1, 5), (3, 5), (4, 4)])
+@pytest.mark.parametrize(("t_q", "t_k"), [(1, 1), (1, 5), (3, 5), (4, 4), (0, 2)])
 def test_extra_keys_are_past(t_q, t_k):
     mask = causal_mask(t_q, t_k)
+    assert mask.shape == (t_q, t_k)
     for i in range(t_q):
         for j in range(t_k):
             assert mask[i, j].item() == (j <= i + t_k - t_q)

@@ -128,6 +128,11 @@ def test_before_any_merge_tokens_are_bytes():
     assert ByteBPE([]).vocab_size == 256 + 3
 
 
+def test_any_two_bytes_can_be_merged():
+    bpe = ByteBPE([(0, 255), (255, 0)])
+    assert bpe.encode_bytes(b"\x00\xff") == [256] and bpe.encode_bytes(b"\xff\x00") == [257]
+
+
 def naive_merges(words, first_id, limit):
     """El algoritmo tal como se cuenta: rehacer todas las cuentas en cada fusión."""
     words, merges = {tuple(w): n for w, n in words.items()}, []
@@ -280,7 +285,7 @@ def test_saved_and_read_again(tokenizer, tmp_path):
 def test_the_file_can_be_read_by_people_and_by_tokenizers(recipes, tokenizer, tmp_path):
     tokenizer.save(tmp_path / "bpe.json")
     text = (tmp_path / "bpe.json").read_text(encoding="utf-8")
-    assert '\n  ["Ġ", "d"],\n' in text
+    assert '\n  ["Ġ", "d"],\n' in text and '\n ],\n "merges": [\n  [' in text
     peer = hugging_face(recipes, 1000)
     assert [tuple(pair) for pair in json.loads(text)["merges"]] == merges_of_peer(peer)
 
