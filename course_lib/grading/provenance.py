@@ -7,11 +7,12 @@ orden de las celdas, los comentarios ni el formato. Nada se ejecuta.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from course_lib.grading.sandbox.wire import clean
@@ -23,7 +24,7 @@ from course_lib.grading.submission import (
     read_submission,
 )
 from course_lib.judging.owner import listed, words_of
-from course_lib.notebooks.fingerprint import is_check, parse_cell
+from course_lib.notebooks.fingerprint import is_check, parse, parse_cell
 
 COURSE_NOTEBOOKS = {
     "solutions": "es el cuaderno de soluciones del curso, con sus respuestas sin cambios",
@@ -55,18 +56,25 @@ def course_notebook(submission: Submission, sheet: Sheet) -> str:
     return "solutions" if course and course <= answers <= given | solved else ""
 
 
-def copied_answers(submission: Submission, sheet: Sheet) -> str:
+def copied_answers(
+    submission: Submission, sheet: Sheet, marks: Mapping[str, str] | None = None
+) -> str:
     """Avisa a quien califica si las respuestas largas son las del cuaderno de soluciones.
 
     Se miran solo las que tienen varias líneas que el cuaderno de ejercicios no da: una respuesta
     corta tiene casi siempre una sola forma natural. Una larga también puede coincidir; por eso se
     avisa cuando coinciden varias, y la mayoría.
 
+    Argumentos:
+        submission: la entrega.
+        sheet: la hoja de su tema.
+        marks: las de sus respuestas (`answer_marks`), si ya se tienen.
+
     Devuelve:
         str: el aviso, con cuántas son y cuáles; vacío si no hay nada que decir.
     """
     solved = _long_answers(sheet.topic, tuple(sheet.names.items()))
-    marks = answer_marks(submission, sheet)
+    marks = answer_marks(submission, sheet) if marks is None else marks
     written = [name for name in solved if name in marks]
     same = [name for name in written if marks[name] == COURSE]
     if len(same) < min(ENOUGH, len(solved)) or 2 * len(same) <= len(written):
@@ -87,21 +95,22 @@ def answer_marks(submission: Submission, sheet: Sheet) -> dict[str, str]:
     """
     names = tuple(sheet.names.items())
     solved, given = _long_answers(sheet.topic, names), _given_lines(sheet.topic)
-    marks = {}
+    defined, marks = _definitions(submission.cells, sheet.names.values()), {}
     for exercise, name in names:
-        node = _definition(submission.cells, name)
-        if node is None or (exercise not in solved and _own_lines(node, given) < _LONG):
-            continue
-        text = _renamed(node)
-        if "NotImplementedError" not in text:
-            digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-            marks[exercise] = COURSE if text == solved.get(exercise) else digest
+        with contextlib.suppress(RecursionError, MemoryError, SyntaxError):  # demasiado profunda
+            node = defined.get(name)
+            if node is None or (exercise not in solved and _own_lines(node, given) < _LONG):
+                continue
+            text = _renamed(node)
+            if "NotImplementedError" not in text:
+                digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+                marks[exercise] = COURSE if text == solved.get(exercise) else digest
     return marks
 
 
 def course_answer(topic: str, name: str) -> str:
     """Da el código de la respuesta del cuaderno de soluciones; vacío, si no está."""
-    node = _definition(course_cells("solutions", topic), name)
+    node = _definitions(course_cells("solutions", topic), [name]).get(name)
     return "" if node is None else ast.unparse(node)
 
 
@@ -185,10 +194,10 @@ def course_cells(kind: str, topic: str) -> tuple[str, ...]:
 def _long_answers(topic: str, names: tuple[tuple[str, str], ...]) -> dict[str, str]:
     """Da, normalizadas, las respuestas del curso con varias líneas que el enunciado no da."""
     cells = course_cells("solutions", topic)
-    given = _given_lines(topic)
-    found = {}
+    given, found = _given_lines(topic), {}
+    defined = _definitions(cells, dict(names).values())
     for exercise, name in names:
-        node = _definition(cells, name)
+        node = defined.get(name)
         if node is not None and _own_lines(node, given) >= _LONG:
             found[exercise] = _renamed(node)
     return found
@@ -219,8 +228,8 @@ def _parse(text: str) -> ast.Module | None:
     """Analiza una celda; None si no es Python, o si su árbol no se puede volver a escribir."""
     try:
         tree = parse_cell(text)
-        if tree is not None:  # es demasiado profundo, o tiene un entero de miles de cifras
-            ast.dump(tree), ast.unparse(tree)
+        if tree is not None:
+            ast.dump(tree)  # es demasiado profundo, o tiene un entero de miles de cifras
     except (RecursionError, MemoryError, ValueError):
         return None
     return tree
@@ -247,19 +256,20 @@ def _is_text(node: ast.stmt) -> bool:
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
-def _definition(cells: Iterable[str], name: str) -> ast.AST | None:
-    """La última definición de un nombre; None si no la hay."""
-    found = None
+def _definitions(cells: Iterable[str], names: Collection[str]) -> dict[str, ast.AST]:
+    """La última definición de cada nombre que la tiene; cada celda se analiza una vez."""
+    found: dict[str, ast.AST] = {}
     for text in cells:
-        if name in text and (tree := _parse(text)) is not None:
-            nodes = ast.walk(_without_texts(tree))  # también dentro de un `if`
-            named = [n for n in nodes if isinstance(n, _DEFINITIONS) and n.name == name]
-            found = max(named, key=lambda node: node.lineno, default=found)
+        tree = _parse(text) if any(name in text for name in names) else None
+        nodes = ast.walk(_without_texts(tree)) if tree else ()  # también dentro de un `if`
+        named = [n for n in nodes if isinstance(n, _DEFINITIONS) and n.name in names]
+        found |= {node.name: node for node in sorted(named, key=lambda node: node.lineno)}
     return found
 
 
 def _renamed(node: ast.AST) -> str:
     """Resume una definición con los nombres que ella da numerados, y sin anotaciones de tipo."""
+    (node,) = parse(ast.unparse(node)).body  # una copia: otra definición puede estar dentro
     own = {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)} | set(_defined(node))
     numbers: dict[str, str] = {}
     for each in ast.walk(node):

@@ -10,12 +10,14 @@ import textwrap
 import nbformat
 import pytest
 
+from course_lib.grading import provenance
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.publication import publish
 from course_lib.grading.classroom.results import ClassResults, Graded
 from course_lib.grading.classroom.task import Order, course_version, grade_task
 from course_lib.grading.provenance import (
     COURSE_NOTEBOOKS,
+    answer_marks,
     copied_answers,
     course_cells,
     course_notebook,
@@ -275,3 +277,38 @@ def test_the_notice_goes_with_the_grade(sandbox_here):
         close_grader()
     assert found.status == "graded" and found.points == found.max_points, found
     assert re.match(r"(\d+) de sus \1 respuestas largas", found.notes[-1])
+
+
+# Lo que cuesta leer una entrega
+
+
+LINES = "    x = 1\n    y = 2\n    return"
+
+
+def marks_of(*cells):
+    content = json.dumps(notebook(cells)).encode()
+    return answer_marks(read_submission(content), topic_sheet("attention"))
+
+
+def test_a_cell_is_analysed_once_however_many_answers_it_names(monkeypatch):
+    marks_of("pass")  # con las del curso ya leídas
+    read, parse_cell = [], provenance.parse_cell
+    monkeypatch.setattr(
+        provenance, "parse_cell", lambda text: read.append(text) or parse_cell(text)
+    )
+    names = topic_sheet("attention").names.values()
+    assert marks_of("".join(f"def {name}(a):\n{LINES} a\n" for name in names))
+    assert len(read) == 1
+
+
+def test_an_answer_inside_another_has_its_own_mark():
+    alone = marks_of(f"def hard_argmax(a):\n{LINES} a\n")
+    inside = f"def hard_argmax(a):\n{LINES} a\n".replace("\n", "\n    ").rstrip()
+    both = marks_of(f"def soft_argmax(b):\n    {inside}\n    return b\n")
+    assert both["attention.hard_argmax"] == alone["attention.hard_argmax"]
+    assert both["attention.soft_argmax"] != both["attention.hard_argmax"]
+
+
+def test_an_answer_too_deep_has_no_mark_and_the_others_do():
+    deep = f"def soft_argmax(a):\n{LINES} {'{1:' * 190}a{'}' * 190}\n"
+    assert set(marks_of(deep, f"def hard_argmax(a):\n{LINES} a\n")) == {"attention.hard_argmax"}

@@ -165,7 +165,7 @@ def _grade(grader: Grader, content: bytes, order: Order) -> SubmissionResult:
             return result
         marks = answer_marks(*opened)
         evidence = {n: replace(e, mark=marks.get(n, "")) for n, e in result.evidence.items()}
-        notes = filter(None, (*result.notes, told, copied_answers(*opened)))
+        notes = filter(None, (*result.notes, told, copied_answers(*opened, marks)))
         return replace(result, notes=tuple(notes), evidence=evidence)
 
     return grader.apart(judge)
