@@ -7,7 +7,7 @@ que se descuente por entregar tarde.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
@@ -114,19 +114,27 @@ class LatePolicy:
         per_day: el porcentaje que se descuenta por cada día, o parte de un día.
         grace: las horas que se perdonan; los días se cuentan desde que acaban.
         maximum: el porcentaje más alto que se descuenta.
+        counted: los días que se cuentan a todo lo que tiene plazo, si se ponen a mano.
     """
 
-    due: Mapping[str, datetime]
-    per_day: Decimal
+    due: Mapping[str, datetime] = field(default_factory=dict)
+    per_day: Decimal = Decimal(0)
     grace: Decimal = Decimal(0)
     maximum: Decimal = Decimal(100)
+    counted: int | None = None
 
     def days(self, topic: str, delivered: datetime | None) -> int:
         """Cuántos días tarde es, contando el empezado; ninguno si no se sabe cuándo fue."""
+        if self.counted is not None and topic in self.due:
+            return self.counted
         if delivered is None or topic not in self.due:
             return 0
         late = delivered - self.due[topic] - timedelta(hours=float(self.grace))
         return max(0, -(-late // timedelta(days=1)))
+
+    def unknown(self, topic: str, delivered: datetime | None) -> bool:
+        """Si tiene plazo, y no se sabe cuándo se entregó."""
+        return topic in self.due and self.counted is None and delivered is None
 
     def discount(self, days: int) -> Decimal:
         """El porcentaje que se descuenta por esos días."""

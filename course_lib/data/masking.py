@@ -153,8 +153,7 @@ def next_sentence_pairs(
     if len(documents) < 2:
         raise ValueError(
             "documents: se esperaban al menos dos textos con oraciones, para tomar de otro la que "
-            "no "
-            f"sigue, y llegaron {len(documents)}."
+            f"no sigue, y llegaron {len(documents)}."
         )
     return _pairs(documents, Random(seed))
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from course_lib.data import _tables, recipes
 from course_lib.data._grammar import Noun, Template, Tokens, realise
 from course_lib.data._tables import TableError
-from course_lib.data.recipes import BAD, CLOSED, GOOD, NEGATIVE, OPENED, POSITIVE, Natural
+from course_lib.data.recipes import BAD, GOOD, NEGATIVE, POSITIVE, Natural
 
 SLOTS = ("X", "Y", "Z")
 
@@ -94,11 +94,7 @@ def _opinion(random: Random, frame: Frame) -> Opinion:
     )
     template = _template(frame, variants, positive)
     nouns = _nouns(random, positive)
-    sentences = [template]
-    if random.random() < OPENED:
-        sentences.insert(0, _pick(random, _pick(random, recipes.openings())))
-    if random.random() < CLOSED:
-        sentences.append(_pick(random, _pick(random, recipes.closings())))
+    sentences = recipes.with_neutral(random, template)
     realised = [realise(sentence, nouns) for sentence in sentences]
     return Opinion(
         text=" ".join([sentence.spanish for sentence in realised]),

@@ -324,12 +324,18 @@ def _opinion(random: Random, nouns: dict[str, Noun]) -> tuple[str, str, list[Sen
         nouns[role] = agreeing(first, nouns["dish"])
         nouns[f"{role}2"] = agreeing(second, nouns["dish"])
         nouns[f"{role}_thing"] = agreeing(first, None)
-    sentences = [_pick(random, frame)]
-    if random.random() < OPENED:
-        sentences.insert(0, _pick(random, _pick(random, openings())))
-    if random.random() < CLOSED:
-        sentences.append(_pick(random, _pick(random, closings())))
+    sentences = with_neutral(random, _pick(random, frame))
     return sentiment, name, [realise(sentence, nouns) for sentence in sentences]
+
+
+def with_neutral(random: Random, verdict: Template) -> list[Template]:
+    """Da la oración del veredicto y, a veces, una neutra delante o detrás."""
+    sentences = [verdict]
+    if random.random() < OPENED:
+        sentences.insert(0, _pick(random, _pick(random, _neutral("openings"))))
+    if random.random() < CLOSED:
+        sentences.append(_pick(random, _pick(random, _neutral("closings"))))
+    return sentences
 
 
 def _late_mentions(
@@ -645,15 +651,9 @@ def opinion_frames() -> dict[str, tuple]:
 
 
 @cache
-def openings() -> tuple:
-    """Devuelve las oraciones neutras que abren una opinión."""
-    return tuple(templates(line, line) for line in _tables.part("opinions", "openings"))
-
-
-@cache
-def closings() -> tuple:
-    """Devuelve las oraciones neutras que la cierran."""
-    return tuple(templates(line, line) for line in _tables.part("opinions", "closings"))
+def _neutral(part: str) -> tuple:
+    """Devuelve las oraciones neutras que abren una opinión («openings») o la cierran."""
+    return tuple(templates(line, line) for line in _tables.part("opinions", part))
 
 
 @cache

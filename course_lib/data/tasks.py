@@ -113,7 +113,6 @@ def sentence_examples(
         ValueError: si ``count`` o ``seed`` no son enteros mayores o iguales que 0, o ``held_out``
         no es True ni False.
     """
-    _require_flag(held_out)
     return _examples(_sentence, count, seed, held_out)
 
 
@@ -549,14 +548,10 @@ def _question(random: Random, held_out: bool) -> QuestionExample:
         asked = QUESTION_KINDS[kind](random, scene, roles, cuts, times)
         if asked is not None:
             lines = [scene.lines[role].spanish for role in roles]
-            steps = [fact.sentence for fact in _in_order(random, cuts, times)]
+            # Se corta antes de cocer.
+            steps = [fact.sentence for fact in (*cuts, *_shuffled(random, times))]
             return _located(asked, _text(scene.title, lines + steps), kind)
     raise AssertionError("las escenas no se acaban")
-
-
-def _in_order(random: Random, cuts: list[Fact], times: list[Fact]) -> list[Fact]:
-    """Corta antes de cocer."""
-    return [*cuts, *_shuffled(random, times)]
 
 
 def _located(asked: Asked, context: str, kind: str) -> QuestionExample:

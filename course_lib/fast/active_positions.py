@@ -95,10 +95,8 @@ class GatheringDecoder(UniversalDecoder):
         caches: Sequence[KeyValueCache] | None = None,
     ) -> AdaptiveOutput:
         """Transforma el destino, que mira al origen; como `UniversalDecoder.forward`."""
-        own, cross = (
-            (self.block.self_attention, self.block.residual_self),
-            self.block.cross_attention,
-        )
+        own = (self.block.self_attention, self.block.residual_self)
+        cross = self.block.cross_attention
         across = (cross, keys_values(cross, encoded), cross_mask)
         seen = {"mask": mask, "causal": True, "caches": caches, "across": across}
         step, done = _deliberate(self, y, start, *own, **seen)
@@ -143,11 +141,8 @@ def deliberate(
     active = rule.start(x, mask).active
     states, output = x.clone(), torch.zeros_like(x)
     total = torch.zeros_like(active, dtype=torch.promote_types(x.dtype, torch.float32))
-    remainders, n_updates, n = (
-        torch.zeros_like(total),
-        torch.zeros_like(active, dtype=torch.long),
-        0,
-    )
+    remainders, n_updates = torch.zeros_like(total), torch.zeros_like(active, dtype=torch.long)
+    n = 0
     for n in range(1, rule.max_steps + 1):
         if not active.any():
             break

@@ -23,7 +23,7 @@ from typing import Any
 import course_lib
 from course_lib.judging import OWN_TOPICS
 from course_lib.judging.check import topic_exercises
-from course_lib.notebooks.fingerprint import imported_modules, is_check, parse_cell
+from course_lib.notebooks.fingerprint import global_uses, imported_modules, is_check, parse_cell
 
 MAX_FILE = 20 << 20
 MAX_CELLS = 2000
@@ -85,7 +85,7 @@ def read_submission(content: Path | bytes) -> Submission:
     except (ValueError, RecursionError):
         raise SubmissionError("el archivo está dañado o cortado: no es JSON válido") from None
     cells = tuple(_code_cells(notebook))
-    trees = [tree for tree in map(_parse, cells) if tree is not None]
+    trees = [tree for tree in map(parse_cell, cells) if tree is not None]
     defined = frozenset(name for tree in trees for name in _defined(tree))
     checked = tuple(n.args[0].value for t in trees for n in ast.walk(t) if is_check(n))
     return Submission(cells, defined, checked, notebook_owner(trees))
@@ -157,13 +157,6 @@ def _source(value: Any) -> str:
     return text.encode("utf-8", "replace").decode()  # sin sustitutos sueltos
 
 
-def _parse(cell: str) -> ast.Module | None:
-    try:
-        return parse_cell(cell)
-    except (RecursionError, MemoryError):
-        return None
-
-
 def defining_cells(submission: Submission, name: str) -> list[int]:
     """Da las posiciones de las celdas que definen un nombre, o lo intentan."""
     return [i for i, cell in enumerate(submission.cells) if defines(cell, name)]
@@ -181,7 +174,7 @@ def defines(cell: str, name: str) -> bool:
 @functools.lru_cache(maxsize=256)
 def _names_defined(cell: str) -> frozenset[str] | None:
     """Los nombres que define una celda; None si no es Python válido."""
-    tree = _parse(cell)
+    tree = parse_cell(cell)
     return None if tree is None else frozenset(_defined(tree))
 
 
@@ -208,7 +201,7 @@ def unusual_names(submission: Submission, given: frozenset[str] = frozenset()) -
         given: las celdas del curso (`Sheet.given`), que no se miran.
     """
     cells = [cell for cell in submission.cells if _normal(cell) not in given]
-    return tuple(sorted({name for cell in cells for name in _unusual(cell, _parse(cell))}))
+    return tuple(sorted({name for cell in cells for name in _unusual(cell, parse_cell(cell))}))
 
 
 def _unusual(cell: str, tree: ast.Module | None) -> Iterator[str]:
@@ -301,7 +294,7 @@ def answer_uses(cells: list[str], exercise: str, answers: tuple[str, ...]) -> li
         solution = topic_sheet(exercise.partition(".")[0]).names[exercise]
     except (FileNotFoundError, KeyError):  # no está el proyecto entero, o no es un ejercicio suyo
         return []
-    trees = [tree for cell in cells if (tree := _parse(cell)) is not None]
+    trees = [tree for cell in cells if (tree := parse_cell(cell)) is not None]
     used = {n for tree in trees if solution in _defined(tree) for n in _names(tree)}
     short = dict.fromkeys(name.rpartition(".")[2] for name in answers)
     return [name for name in short if name in used and name != solution]
@@ -350,7 +343,7 @@ def needed_cells(submission: Submission, sheet: Sheet) -> list[int]:
 
 def _last_check(submission: Submission) -> int:
     """La celda que hace la última comprobación; si no hay ninguna, la última de todas."""
-    trees = [_parse(text) for text in submission.cells]
+    trees = [parse_cell(text) for text in submission.cells]
     checked = [i for i, tree in enumerate(trees) if tree and any(map(is_check, ast.walk(tree)))]
     return checked[-1] if checked else len(trees)
 
@@ -366,7 +359,7 @@ class _Cell:
 
     @classmethod
     def read(cls, text: str) -> _Cell | None:
-        tree = _parse(text)
+        tree = parse_cell(text)
         try:
             return None if tree is None else cls._from(tree)
         except (SyntaxError, ValueError, RecursionError, MemoryError):  # se analiza, y no compila
@@ -378,16 +371,8 @@ class _Cell:
         symbols = scopes.get_symbols()
         modules = {symbol.get_name() for symbol in symbols if symbol.is_imported()}
         defined = {symbol.get_name() for symbol in symbols if symbol.is_assigned()} | modules
-        names = (_global_uses(scopes), defined, _touched(tree), modules)
+        names = (global_uses(scopes), defined, _touched(tree), modules)
         return cls(*map(frozenset, names))
-
-
-def _global_uses(scope: symtable.SymbolTable) -> Iterator[str]:
-    for symbol in scope.get_symbols():
-        if symbol.is_referenced() and (scope.get_type() == "module" or symbol.is_global()):
-            yield symbol.get_name()
-    for child in scope.get_children():
-        yield from _global_uses(child)
 
 
 def _touched(tree: ast.Module) -> Iterator[str]:

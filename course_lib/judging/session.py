@@ -16,8 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from course_lib.judging.compiled import PREPARED
 from course_lib.judging.verdict import Verdict
@@ -210,14 +209,13 @@ def _comes_from(answer: Any, name: str, cell: str) -> bool:
 # Lo que ya se intentó
 
 
-@dataclass
-class _Progress:
+class _Progress(NamedTuple):
     """Lo que se sabe de un ejercicio desde que se abrió el cuaderno."""
 
     verdict: Verdict
-    cause: tuple = ()
-    answer: str = ""
-    times: int = field(default=0)
+    cause: tuple
+    answer: str
+    times: int
 
 
 _progress: dict[str, _Progress] = {}

@@ -84,15 +84,11 @@ class Summary:
             f"{display.score(self.points, self.max_points)}"
         )
 
-    def _line(self) -> str:
-        """La línea que se pega en la página «Tu progreso»; vacía si no hay nada hecho."""
-        done = [each.name for each, state, _ in self._states() if state == "correct"]
-        names = ", ".join(name.partition(".")[2] for name in done)
-        return f"{done[0].partition('.')[0]}: {names}" if done else ""
-
     def _for_progress(self) -> list[str]:
-        line = self._line()
-        return [f"Para la página *Tu progreso*: `{line}`"] if line else []
+        """La línea que se pega en la página «Tu progreso»; ninguna si no hay nada hecho."""
+        done = [each for each, state, _ in self._states() if state == "correct"]
+        names = ", ".join(each.name.partition(".")[2] for each in done)
+        return [f"Para la página *Tu progreso*: `{done[0].topic}: {names}`"] if done else []
 
     def __repr__(self) -> str:
         lines = [f"{self.place.title}: {self._total()}"]

@@ -16,9 +16,10 @@ import io
 import os
 import platform
 import re
+import symtable
 import threading
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -117,17 +118,28 @@ def parse(code: str) -> ast.Module:
 
 
 def parse_cell(source: str) -> ast.Module | None:
-    """Analiza una celda, sin las líneas de IPython (`%`, `!`); None si no es Python válido.
+    """Analiza una celda, sin las líneas de IPython (`%`, `!`); None si no se puede.
 
+    No se puede lo que no es Python válido, o anida tanto que no cabe en la memoria.
     De las que miden (`%time`, `%timeit`) queda el código. Lo que ya es Python se deja como está:
     un `%` puede abrir la línea de un texto o de una cuenta.
     """
     lines = [_TIMED.sub(r"\1", line) for line in source.splitlines()]
     kept = ("" if re.match(r"\s*[%!]", line) else line for line in lines)
     for text in (source, "\n".join(kept)):
-        with contextlib.suppress(SyntaxError, ValueError):  # el segundo, si hay un carácter nulo
+        # Un carácter nulo tampoco es Python válido, y se dice con un error de valor.
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             return parse(text)
     return None
+
+
+def global_uses(scope: symtable.SymbolTable) -> Iterator[str]:
+    """Da los nombres globales que usa un código, y los de sus funciones y clases."""
+    for symbol in scope.get_symbols():
+        if symbol.is_referenced() and (scope.get_type() == "module" or symbol.is_global()):
+            yield symbol.get_name()
+    for child in scope.get_children():
+        yield from global_uses(child)
 
 
 def _imports(tree: ast.Module) -> set[str]:

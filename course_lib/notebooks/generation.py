@@ -23,7 +23,12 @@ from course_lib._extras import extra
 from course_lib.files import write_atomically
 from course_lib.judging.display import enumerated
 from course_lib.notebooks.execution import CellFailedError, execute, verdicts
-from course_lib.notebooks.fingerprint import code_cells, imported_modules, library_parts
+from course_lib.notebooks.fingerprint import (
+    EXERCISES,
+    code_cells,
+    imported_modules,
+    library_parts,
+)
 from course_lib.notebooks.source import (
     SOLUTION_ONLY,
     NotebookError,
@@ -34,7 +39,6 @@ from course_lib.notebooks.source import (
 from course_lib.notebooks.topic_source import (
     TopicSource,
     compiled_drift,
-    compiled_name,
     compiled_path,
 )
 from course_lib.notebooks.verification import verified
@@ -191,7 +195,7 @@ def _path(root: Path, kind: str, topic: str) -> Path:
 def _stamp(source: TopicSource) -> dict[str, Any]:
     """Resume de qué se genera: el texto entero de la fuente y la biblioteca que alcanza."""
     modules = imported_modules(cell.source for cell in code_cells(source.notebook))
-    modules = (modules - {compiled_name(source.topic)}) | source.modules()
+    modules = (modules - {f"{EXERCISES}.{source.topic}"}) | source.modules()
     text = source.text.replace("\r\n", "\n").encode("utf-8")
     return {
         "source": hashlib.sha256(text).hexdigest(),

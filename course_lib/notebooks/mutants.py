@@ -1,4 +1,4 @@
-"""Mutantes: la solución con un cambio pequeño, o con dos a la vez.
+"""Mutantes: la solución con un cambio pequeño, o con varios a la vez.
 
 Un cambio es otra constante, otro operador, una llamada de menos, una condición negada, una
 línea borrada.
@@ -6,9 +6,7 @@ línea borrada.
 
 import ast
 import copy
-import itertools
 from dataclasses import dataclass
-from random import Random
 
 from course_lib.notebooks.fingerprint import parse_cell
 
@@ -21,11 +19,6 @@ class Change:
 
     path: tuple
     new: ast.AST
-
-    def is_apart_from(self, other: "Change") -> bool:
-        """Si ninguno de los dos cambia algo que está dentro de lo que cambia el otro."""
-        shared = min(len(self.path), len(other.path))
-        return self.path[:shared] != other.path[:shared]
 
 
 def solution_lines(code: str) -> set[int]:
@@ -50,16 +43,6 @@ def changes_of(code: str) -> list[Change]:
         for new in _changes(node)
         if not (_forgets_the_sign(_follow(tree, path[:-1])) and _is_opposite(node, new))
     ]
-
-
-def pairs_of(changes: list[Change]) -> list[tuple[Change, Change]]:
-    """Da las parejas de cambios que no se tocan."""
-    return [p for p in itertools.combinations(changes, 2) if p[0].is_apart_from(p[1])]
-
-
-def some(pairs: list, most: int) -> list:
-    """Da todas, o unas al azar, siempre las mismas."""
-    return pairs if len(pairs) <= most else Random(0).sample(pairs, most)
 
 
 def mutant(code: str, *changes: Change) -> ast.Module:

@@ -33,7 +33,7 @@ import json
 import re
 import symtable
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ from course_lib.notebooks.exercise_source import (
     parse_markdown,
     read_cells,
 )
-from course_lib.notebooks.fingerprint import is_check, parse, parse_cell
+from course_lib.notebooks.fingerprint import global_uses, is_check, parse, parse_cell
 from course_lib.notebooks.source import SOLUTION_ONLY, NotebookError, replace_solutions
 
 with extra("author"):
@@ -82,11 +82,6 @@ def compiled_path(root: Path, topic: str) -> Path:
     """Dónde se guarda lo que `check` necesita de un tema: en la biblioteca, si es del curso."""
     library = root / "course_lib" / "judging"
     return (library if library.is_dir() else root) / "exercises" / f"{topic}.json"
-
-
-def compiled_name(topic: str) -> str:
-    """El nombre con que la huella conoce ese archivo."""
-    return f"course_lib.judging.exercises.{topic}"
 
 
 def compiled_drift(source: TopicSource) -> str:
@@ -406,7 +401,8 @@ class _Reader:
                 added = _exercise_cells(self.topic, number, found[name])
                 file = found[name].file
             else:
-                added, file = [_copy(cell, self._counted(cell.text, found))], self.file
+                text = self._counted(cell.text, found)
+                added, file = [replace(cell, text=text)], self.file
             if not cells and added[0].kind == "markdown":
                 added[0].text, opening = opening + added[0].text, ""
             elif opening:
@@ -446,7 +442,7 @@ def _exercise_cells(topic: str, number: int, made: ExerciseSource) -> list[Cell]
     """Las celdas de un ejercicio, con su línea de título y la que lo comprueba."""
     points = points_text(made.options["puntos"])
     title = f"## {heading(number, made)} ({points})"
-    cells = [_copy(cell, cell.text) for cell in made.cells]
+    cells = [replace(cell) for cell in made.cells]
     if cells[0].kind == "markdown":
         cells[0].text = f"{title}\n\n{cells[0].text}"
     else:
@@ -454,10 +450,6 @@ def _exercise_cells(topic: str, number: int, made: ExerciseSource) -> list[Cell]
     place = next(i for i, cell in enumerate(cells) if cell.is_marked) + 1
     code = f'check("{topic}.{made.name}", {made.answer})'
     return [*cells[:place], Cell("code", code, cells[place - 1].line), *cells[place:]]
-
-
-def _copy(cell: Cell, text: str) -> Cell:
-    return Cell(cell.kind, text, cell.line, cell.tags)
 
 
 def _notebook_cell(cell: Cell) -> Any:
@@ -489,19 +481,15 @@ def _stored(made: ExerciseSource, mistake: Mistake) -> dict[str, Any]:
         _require_python(mistake.value, "eval")
         return stored | {"value": mistake.value}
     if mistake.body is not None:
-        return stored | {"code": _whole(made, mistake.body)}
+        code = made.whole(mistake.body)
+        _require_python(code)
+        return stored | {"code": code}
     edits = sorted(find_edit(made, old, new) for old, new in mistake.edits)
     for one, other in itertools.pairwise(edits):
         if other[0] < one[1]:
             raise ValueError("dos cambios de este error tocan el mismo trozo.")
     _require_python(replaced(made.code, edits))
     return stored | {"edits": [list(edit) for edit in edits]}
-
-
-def _whole(made: ExerciseSource, body: str) -> str:
-    code = made.whole(body)
-    _require_python(code)
-    return code
 
 
 def _require_python(code: str, mode: str = "exec") -> None:
@@ -573,21 +561,9 @@ def _bound(node: ast.stmt) -> list[str]:
 def used_names(code: str) -> set[str]:
     """Da los nombres globales que usa un código."""
     try:
-        table = symtable.symtable(code, "<celda>", "exec")
+        return set(global_uses(symtable.symtable(code, "<celda>", "exec")))
     except (SyntaxError, ValueError):
         return set()
-    found: set[str] = set()
-    waiting = [table]
-    while waiting:
-        scope = waiting.pop()
-        waiting += scope.get_children()
-        is_top = scope is table
-        found |= {
-            symbol.get_name()
-            for symbol in scope.get_symbols()
-            if symbol.is_referenced() and (is_top or symbol.is_global())
-        }
-    return found
 
 
 # La solución no se ve en otra parte

@@ -6,14 +6,13 @@ import ast
 import contextlib
 import importlib
 import inspect
-import io
 import json
 import pkgutil
-import signal
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,8 @@ from course_lib.judging.check import check_exercise, first_verdict
 from course_lib.judging.compiled import Answer, make_exercise
 from course_lib.judging.exercise import Exercise
 from course_lib.judging.plain_data import Comparison
-from course_lib.judging.running import draw_cases, remembering, run_cases
+from course_lib.judging.running import draw_cases, quiet_and_seeded, remembering, run_cases
+from course_lib.judging.session import limited
 from course_lib.judging.verdict import Verdict
 from course_lib.notebooks.exercise_source import ExerciseSource
 from course_lib.notebooks.fingerprint import parse_cell
@@ -33,7 +33,7 @@ from course_lib.notebooks.topic_source import TopicSource
 SEEDS = range(10)
 _MUTANT_SEEDS = range(5)
 _MOST_PAIRS = 40
-_SECONDS = 5
+_SECONDS = 5.0
 _TORCH = ("torch", "torch.nn.functional", "torch.linalg", "torch.special")
 _PACKAGES = ("primitives", "layers", "models", "decoding", "tokenization", "training", "data")
 
@@ -111,21 +111,18 @@ class Trial:
     def _mutants(self) -> None:
         cell = self.made.solution
         changes = changes_of(cell.text)
-        alive = []
-        for change in changes:
-            with contextlib.suppress(Exception), _deadline(), _quiet():
-                student = self._student(mutant(cell.text, change))
-                if all(_passes(self.exercise, student, seed) for seed in _MUTANT_SEEDS):
-                    alive.append(change)
+        alive = [change for change in changes if _holds(partial(self._survives, change))]
         self.add("mutantes", str(len(changes)), f"{len(changes) - len(alive)} se notan", not alive)
         for change in alive:
             line = cell.line + _line_of(cell.text, change) - 1
             self.add("mutante vivo", f"línea {line}", describe(cell.text, change), False)
 
-    def _student(self, tree: Any) -> Any:
+    def _survives(self, change: Change) -> bool:
+        """Si la solución con ese cambio pasa todas las comprobaciones."""
         scope = dict(self.answer.given)
-        exec(compile(tree, "<mutante>", "exec"), scope)
-        return scope[self.made.answer]
+        exec(compile(mutant(self.made.solution.text, change), "<mutante>", "exec"), scope)
+        student = scope[self.made.answer]
+        return all(_passes(self.exercise, student, seed) for seed in _MUTANT_SEEDS)
 
     def _shortcuts(self) -> None:
         """Lo que ya está hecho y, sin más, pasa."""
@@ -137,10 +134,7 @@ class Trial:
             names.setdefault(id(function), []).append(name)
             functions[id(function)] = function
         for key, function in functions.items():
-            is_right = False
-            with contextlib.suppress(Exception), _deadline(), _quiet():
-                is_right = _passes(self.exercise, function, 0)
-            if is_right:
+            if _holds(partial(_passes, self.exercise, function, 0)):
                 declared = [name for name in names[key] if name in self.exercise.answers]
                 told = "pasa; al calificar no está" if declared else "pasa tal cual: ¿`prohibido`?"
                 self.add("atajo", (declared or names[key])[0], told, bool(declared))
@@ -259,31 +253,8 @@ def _elsewhere() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        yield
-
-
-class _TooLong(BaseException):
-    """Se acabó el tiempo. No es una `Exception`: al juzgar, esas son errores del estudiante."""
-
-
-@contextlib.contextmanager
-def _deadline() -> Iterator[None]:
-    """Abandona lo que no termina, donde el sistema tiene alarmas."""
-    if not hasattr(signal, "SIGALRM"):
-        yield
-        return
-
-    def stop(signum: int, frame: Any) -> None:
-        raise _TooLong
-
-    previous = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(_SECONDS)
-    try:
-        with contextlib.suppress(_TooLong):
-            yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, previous)
+def _holds(prove: Callable[[], bool]) -> bool:
+    """Si algo se cumple; lo que se detiene o no termina, no. Calla lo que se imprima."""
+    with contextlib.suppress(Exception), quiet_and_seeded():
+        return limited(_SECONDS, prove)
+    return False

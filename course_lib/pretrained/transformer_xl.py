@@ -64,17 +64,15 @@ def _config(source):
     for name, value in OPTIONAL.items():
         if name in source.config:
             source.setting(name, value)
-    if source.setting("d_head", kind=int) * source.setting("n_head", kind=int) != source.setting(
-        "d_model", kind=int
-    ):
-        source.setting(
-            "d_head", source.setting("d_model", kind=int) // source.setting("n_head", kind=int)
-        )
+    names = ("d_head", "n_head", "d_model")
+    d_head, num_heads, d_model = (source.setting(name, kind=int) for name in names)
+    if num_heads * d_head != d_model:
+        source.setting("d_head", d_model // num_heads)
     clamp_length = source.setting("clamp_len", kind=int)
     return TransformerXLConfig(
         vocab_size=source.setting("vocab_size", kind=int),
-        d_model=source.setting("d_model", kind=int),
-        num_heads=source.setting("n_head", kind=int),
+        d_model=d_model,
+        num_heads=num_heads,
         num_layers=source.setting("n_layer", kind=int),
         d_ff=source.setting("d_inner", kind=int),
         memory_length=source.setting("mem_len", kind=int),

@@ -242,10 +242,7 @@ class ByteBPE:
         path = Path(path)
         try:
             return cls._from_data(json.loads(path.read_bytes().decode("utf-8")))
-        except (
-            ValueError,
-            RecursionError,
-        ) as error:  # también JSON mal formado, o bytes que no son UTF-8
+        except (ValueError, RecursionError) as error:  # o JSON mal formado, o no es UTF-8
             reason = str(error) if type(error) is ValueError else "no es un JSON completo"
             raise ValueError(
                 f"{path}: no es un tokenizador guardado con ByteBPE.save: {reason}"

@@ -5,9 +5,11 @@ Lo usan las pruebas, con pocas semillas, y `python -m benchmarks hints`, con cie
 
 import contextlib
 import io
+import itertools
 import signal
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from random import Random
 
 # Si una alarma cortara su importación, quedaría a medias y no serviría a ninguna otra prueba.
 import torch._dynamo  # noqa: F401
@@ -15,7 +17,7 @@ import torch._dynamo  # noqa: F401
 from course_lib.judging.check import check_exercise
 from course_lib.judging.exercise import Exercise
 from course_lib.judging.verdict import Verdict
-from course_lib.notebooks.mutants import Change, changes_of, describe, mutant, pairs_of, some
+from course_lib.notebooks.mutants import Change, changes_of, describe, mutant
 from tests.checks.solutions import Solution
 
 SECONDS = 2.0
@@ -233,6 +235,21 @@ def mutations(exercise: Exercise, solution: Solution) -> list[Mutation]:
 
 
 # Los mutantes, de dos en dos
+
+
+def some(pairs: list, most: int) -> list:
+    """Da todas, o unas al azar, siempre las mismas."""
+    return pairs if len(pairs) <= most else Random(0).sample(pairs, most)
+
+
+def pairs_of(changes: list[Change]) -> list[tuple[Change, Change]]:
+    """Da las parejas de cambios que no se tocan: ninguno está dentro de lo que cambia el otro."""
+
+    def apart(one: Change, other: Change) -> bool:
+        shared = min(len(one.path), len(other.path))
+        return one.path[:shared] != other.path[:shared]
+
+    return [pair for pair in itertools.combinations(changes, 2) if apart(*pair)]
 
 
 def pair_mutants(tried: list[Mutation], most: int = MOST_PAIRS, *, known: bool = False) -> Pairs:

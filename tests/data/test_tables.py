@@ -59,7 +59,7 @@ def tables(tmp_path, monkeypatch):
 def read_all():
     recipes.dishes()
     recipes.opinion_frames()
-    recipes.openings()
+    recipes._neutral("openings")
     opinions.held_out_positions()
     for name in ("good", "bad", "style"):
         recipes.adjectives(name)

@@ -146,11 +146,7 @@ def _without_root(files: list[Delivered]) -> list[Delivered]:
         return files
     if next(iter(roots)) == "submitted" or len(inside) + 1 < len(files):
         return files
-    return [_shifted(file, 1) for file in inside]
-
-
-def _shifted(file: Delivered, count: int) -> Delivered:
-    return replace(file, parts=file.parts[count:])
+    return [replace(file, parts=file.parts[1:]) for file in inside]
 
 
 def _owners(files: list[Delivered], root: str, source: str | None) -> list[_Owner]:
@@ -185,7 +181,10 @@ def _owner_of(file: Delivered, read_name: NameReader) -> tuple[_Owner, Delivered
     if len(parts) > 1 or file.is_folder:
         rest = replace(file, parts=parts[1:] or ("",))
         return _Owner(("folder", parts[0]), clean_name(parts[0])), rest
-    return _owner_of_single(file, parts[0])
+    if _is_paperwork(parts[0]):
+        return None
+    owner = _Owner(("file", parts[0], str(file.number)), clean_name(_without_suffix(parts[0])))
+    return owner, replace(file, parts=parts)
 
 
 def _owner_named(named: PlatformName) -> _Owner:
@@ -203,13 +202,6 @@ def _owner_named(named: PlatformName) -> _Owner:
 
 def _is_paperwork(name: str) -> bool:
     return Path(name).suffix.lower() in _NOT_DELIVERIES
-
-
-def _owner_of_single(file: Delivered, name: str) -> tuple[_Owner, Delivered] | None:
-    if _is_paperwork(name):
-        return None
-    owner = _Owner(("file", name, str(file.number)), clean_name(_without_suffix(name)))
-    return owner, replace(file, parts=(name,))
 
 
 def _without_suffix(name: str) -> str:

@@ -13,7 +13,7 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -240,7 +240,7 @@ class Student:
             if one.result.status == "graded" and one.result.topic is not None:
                 graded.setdefault(one.result.topic, []).append(one)
         self.by_hand = dict(by_hand or {})
-        late = Lateness(course.late, self.by_hand.get(LATE))
+        late = self._late(course.late)
         self.best = {
             t: StudentTopic(t, own, late, counts=t in counted) for t, own in graded.items()
         }
@@ -255,6 +255,16 @@ class Student:
         self.to_answer = sum(len(topic.to_answer) for topic in self.topics)
         missing = [name for name in counted if name not in self.best]
         self.undelivered = [(topic_outline(name).title, counted[name]) for name in missing]
+
+    def _late(self, policy: LatePolicy | None) -> LatePolicy:
+        """Lo que descuenta el curso por llegar tarde, con los días que se le cuentan a mano."""
+        own = self.by_hand.get(LATE)
+        if own is None:
+            return policy or LatePolicy()
+        if policy is None:
+            told = "no cambia nada si course.toml no tiene [late]: ponla, o quita el renglón."
+            raise own.wrong(told)
+        return replace(policy, counted=int(own.points))
 
     def _grade(self, scale: Scale | None) -> ShownGrade | None:
         """Su nota; nadie la tiene si no hay escala, ni quien no tiene nada que cuente."""
@@ -325,63 +335,26 @@ class GradedAnswer:
     evidence: Evidence
 
 
-@dataclass(frozen=True)
-class Lateness:
-    """Cuánto llega tarde lo de un estudiante.
-
-    Argumentos:
-        policy: lo que descuenta el curso; None si nada.
-        by_hand: los días que se le cuentan, si se ponen a mano.
-
-    Errores:
-        OverridesError: se ponen a mano, y el curso no descuenta por llegar tarde.
-    """
-
-    policy: LatePolicy | None = None
-    by_hand: Override | None = None
-
-    def __post_init__(self) -> None:
-        if self.policy is None and self.by_hand is not None:
-            told = "no cambia nada si course.toml no tiene [late]: ponla, o quita el renglón."
-            raise self.by_hand.wrong(told)
-
-    def days(self, one: Graded) -> int:
-        """Los días que se le cuentan a un cuaderno."""
-        if self.policy is None or one.result.topic not in self.policy.due:
-            return 0
-        if self.by_hand is not None:
-            return int(self.by_hand.points)
-        return self.policy.days(one.result.topic, one.entry.delivered)
-
-    def discount(self, one: Graded) -> Decimal:
-        """El porcentaje que se descuenta de un cuaderno."""
-        return Decimal(0) if self.policy is None else self.policy.discount(self.days(one))
-
-    def undated(self, one: Graded) -> bool:
-        """Si tiene plazo, y no se sabe cuándo se entregó."""
-        due = {} if self.policy is None or self.by_hand is not None else self.policy.due
-        return one.result.topic in due and one.entry.delivered is None
-
-
 class StudentTopic:
     """Un tema de un estudiante: el cuaderno que cuenta, el primero con más puntos, y los demás.
 
     Los puntos son los de las respuestas, menos lo que se descuenta si llegó tarde.
     """
 
-    def __init__(
-        self, name: str, graded: list[Graded], late: Lateness = Lateness(), *, counts: bool
-    ) -> None:
+    def __init__(self, name: str, graded: list[Graded], late: LatePolicy, *, counts: bool) -> None:
+        def discount(one: Graded) -> Decimal:
+            return late.discount(late.days(name, one.entry.delivered))
+
         def points(one: Graded) -> Decimal:
-            return discounted(one.result.points, late.discount(one))
+            return discounted(one.result.points, discount(one))
 
         self.name, self.outline, self.counts = name, topic_outline(name), counts
         best = max(graded, key=points)
         others = [one for one in graded if one is not best]
         self.result, self.files = best.result, [best, *others]
-        self.points, self.late_days = points(best), late.days(best)
-        self.late_told = self._late_told(late.discount(best))
-        self.undated = late.undated(best)
+        self.points, self.late_days = points(best), late.days(name, best.entry.delivered)
+        self.late_told = self._late_told(discount(best))
+        self.undated = late.unknown(name, best.entry.delivered)
         self.tied = any(points(one) == self.points for one in others)
         self.perfect = self.result.points == self.result.max_points
         self.exercises = [

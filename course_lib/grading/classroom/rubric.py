@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from course_lib.grading.classroom.anonymous import ANONYMOUS
-from course_lib.grading.classroom.results import Criterion, Graded, topic_outline
+from course_lib.grading.classroom.results import Graded, topic_outline
 from course_lib.grading.classroom.spreadsheets import by_hand, mark_as_copy, read_by_hand
 from course_lib.grading.classroom.untrusted_text import plain_cell
 from course_lib.grading.classroom.worksheet import write_csv
@@ -156,7 +156,7 @@ def write_rubric(
         for topic in sorted(topics)
         for number, criterion in enumerate(topic_outline(topic).rubric, 1)
     ]
-    header = [*_WHO, *(_heading(*column) for column in columns)]
+    header = [*_WHO, *(f"{t} {n} ({each.points}): {each.text}" for t, n, each in columns)]
     rows = []
     for owner in sorted({*students, *(key for key, given in points.items() if given)}):
         works, given = students.get(owner, []), points.get(owner, {})
@@ -167,7 +167,3 @@ def write_rubric(
     write_csv(path, [header, *rows])
     mark_as_copy(path)
     return True
-
-
-def _heading(topic: str, number: int, criterion: Criterion) -> str:
-    return f"{topic} {number} ({criterion.points}): {criterion.text}"

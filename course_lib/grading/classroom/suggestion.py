@@ -27,28 +27,22 @@ def suggested_mistake(code: str, name: str, obtained: str = "") -> str:
         str: Markdown que se pega tal cual; vacío si la celda no define la respuesta de un modo que
             sirva.
     """
-    try:
-        tree = parse_cell(code)
-    except (RecursionError, MemoryError):
-        return ""
-    for node in tree.body if tree else []:
-        if isinstance(node, ast.Assign) and _is_named(node.targets[-1], name):
+    tree = parse_cell(code)
+    body = tree.body if tree else []
+    for node in body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[-1], "id", "") == name:
             return _value(node.value)
-    kept = [node for node in tree.body if isinstance(node, _KEPT)] if tree else []
+    kept = [node for node in body if isinstance(node, _KEPT)]
     if name not in [getattr(node, "name", "") for node in kept]:
         return ""
-    body = "\n\n\n".join(_source(code, node) for node in kept)
-    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", body)), 3)
+    text = "\n\n\n".join(_source(code, node) for node in kept)
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 3)
     lines = ["- **nuevo_error**", f"  {fence}"]
-    lines += [f"  {line}".rstrip() for line in body.splitlines()]
+    lines += [f"  {line}".rstrip() for line in text.splitlines()]
     stopped = re.match(r"se detuvo con (\w+):", obtained)
     return "\n".join(
         [*lines, f"  {fence}", f"  {_HINT}", *([f"  se detiene: {stopped[1]}"] if stopped else [])]
     )
-
-
-def _is_named(target: ast.expr, name: str) -> bool:
-    return isinstance(target, ast.Name) and target.id == name
 
 
 def _value(value: ast.expr) -> str:
