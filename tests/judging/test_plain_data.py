@@ -83,6 +83,9 @@ def test_copied_inputs_are_independent_and_can_be_written():
         (2, 1, "values"),
         (10**400, 1.0, "finite"),
         ("a", "b", "values"),
+        (1.5e-5, 0.0, "values"),
+        (torch.tensor([1.5e-5]), torch.tensor([0.0]), "values"),
+        (torch.tensor([1.5e-10]).double(), torch.tensor([0.0]).double(), "values"),
     ],
 )
 def test_the_property_that_differs(actual, expected, property_):
@@ -148,6 +151,21 @@ def test_a_forgotten_return_is_suggested(wrapped):
         assert fault.advice == ". ¿Falta un return?"
     (inside,) = Comparison().faults(wrapped([ONES, None]), wrapped([ONES, ONES]))
     assert inside.advice == ""
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "how"),
+    [
+        ([1.0], ONES, "torch.tensor(…)"),
+        (ONES, [1.0], ".tolist()"),
+        (ONES, 1.0, ".item()"),
+        *itertools.product(["a"], [ONES, [1.0], 1.0], [""]),
+        (ONES, "a", ""),
+    ],
+)
+def test_how_to_convert_it_is_told_when_it_can_be_converted(actual, expected, how):
+    (fault,) = Comparison().faults(actual, expected)
+    assert fault.advice.endswith(how) and bool(fault.advice) == bool(how)
 
 
 @pytest.mark.parametrize(

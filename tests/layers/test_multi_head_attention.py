@@ -39,9 +39,14 @@ def test_weights_are_noted_per_head_and_explain_the_output():
     assert_close(layer(X), H, **EXACT)
 
 
+@pytest.mark.parametrize(("widths", "matrices"), [({}, 2), ({"d_key": 3}, 4)])
+def test_a_bias_only_when_asked_for(widths, matrices):
+    plain, biased = (MultiHeadAttention(6, 3, **widths, **b) for b in ({}, {"bias": True}))
+    assert [len(list(each.parameters())) for each in (plain, biased)] == [matrices, 2 * matrices]
+
+
 def test_stacked_projections_agree_for_self_and_cross_attention():
     layer = MultiHeadAttention(6, 3).double()
-    assert len(list(layer.parameters())) == 2, "los sesgos, solo si se piden"
     X = torch.randn(2, 4, 6, dtype=torch.float64)
     assert_close(layer(X, X.clone(), X.clone()), layer(X), **EXACT)
 
