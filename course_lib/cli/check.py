@@ -91,12 +91,11 @@ def _what_is_next(report: object) -> str:
     """Lo primero que hay que corregir; si no hay nada, lo primero que falta."""
     from course_lib.judging.check import find_exercise
 
-    states = {row.exercise: row.state() for row in reversed(report.rows)}
-    first = {state: name for name, state in states.items()}
-    wrong = next((r.exercise for r in report.rows if r.state() not in ("correct", "pending")), None)
-    name = wrong or first.get("pending")
-    if name is None:
+    pending = [row.exercise for row in report.rows if row.state() == "pending"]
+    wrong = [row.exercise for row in report.rows if row.state() not in ("correct", "pending")]
+    if not (wrong or pending):
         return "todo hecho"
+    name = (wrong or pending)[0]
     title = display.unmarked(find_exercise(name).title or name)
     return f"{'corrige' if wrong else 'sigue'}: {title}"
 

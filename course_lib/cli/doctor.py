@@ -42,7 +42,6 @@ _USES = {
     "dev": "las pruebas y las mediciones",
 }
 _FRONT_ENDS = {"jupyterlab": "JupyterLab", "notebook": "Jupyter Notebook"}
-_EDITORS = {"VS Code": "code"}
 _GIB = 2**30
 _LEAST_MEMORY = 1.5
 """Los GiB libres con que los cuadernos van holgados."""
@@ -147,8 +146,9 @@ def examine_for_student() -> list[Finding]:
     """Mira lo que hace falta para resolver los ejercicios, y nada de quien trabaja en el curso."""
     remedy = 'python -m pip install "course_lib[student]"'
     front = next((each for each in _FRONT_ENDS if _version(each)), "")
-    programs = [name for name, command in _EDITORS.items() if shutil.which(command)]
     shown = [f"{_FRONT_ENDS[front]} {_version(front)}"] if front else []
+    if shutil.which("code"):
+        shown.append("VS Code")
     kernel = _version("ipykernel")
     torch = next(each for each in _hardware() if each.name == "Dispositivo")
     return [
@@ -157,7 +157,7 @@ def examine_for_student() -> list[Finding]:
         Finding("course_lib", _version("course_lib"), required=True, remedy=remedy),
         Finding("torch", _version("torch"), required=True, remedy=remedy),
         replace(torch, remedy="no se pudo cargar torch: instálalo de nuevo"),
-        Finding("Cuadernos", ", ".join([*shown, *programs]), required=True, remedy=remedy),
+        Finding("Cuadernos", ", ".join(shown), required=True, remedy=remedy),
         Finding("Núcleo de Python", kernel, required=True, remedy=remedy),
         Finding("Letra", _fonts(), remedy="matplotlib no encuentra ninguna letra con tildes"),
         Finding("Memoria", _enough_memory(), remedy=_LITTLE_MEMORY),

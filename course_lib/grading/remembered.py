@@ -30,21 +30,16 @@ def notebooks_in(folder: Path) -> list[Path]:
 
 
 def check_folder(
-    paths: Iterable[Path],
-    *,
-    timeout: int,
-    memory: Path | None = None,
-    done: Callable[[], None] = lambda: None,
+    paths: Iterable[Path], *, timeout: int, done: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[Path, Report]]:
     """Comprueba unos cuadernos, varios a la vez; de los que no cambiaron da lo que ya se vio.
 
     Argumentos:
         paths: los cuadernos.
         timeout: segundos que puede tardar cada celda.
-        memory: la carpeta donde se recuerda; si falta, la del usuario.
         done: se llama al terminar cada uno.
     """
-    memory, library = memory or default_memory(), _library()
+    memory, library = default_memory(), _library()
 
     def one(path: Path) -> Report:
         try:
