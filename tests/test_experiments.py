@@ -7,10 +7,12 @@ import pkgutil
 import re
 import subprocess
 import sys
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "benchmarks" / "results" / "experiments"
@@ -162,6 +164,35 @@ def test_the_curve_is_the_mean_of_the_seeds(package):
     found = package("_record")._mean_curve(curves)
     assert found["steps"] == [10, 20] and found["mean"] == [3.0, 1.0]
     assert found["half_width"][0] > 1 and found["half_width"][1] == 0
+
+
+def test_a_spike_is_far_above_its_own_past_and_counts_once(package):
+    spikes = package("spikes").spikes
+    curve = [1.0] * 300
+    curve[100] = curve[200] = curve[210] = curve[280] = 1.2
+    assert spikes(curve) == [200, 280], "antes del 150 no se mira; a menos de 50 pasos, es el mismo"
+    assert spikes([1.0 + 0.01 * (step % 9) for step in range(300)]) == []
+    assert spikes([3.0 - 0.005 * step for step in range(300)]) == []
+
+
+def test_a_copied_training_goes_on_alike_and_apart(package):
+    module = package("spikes")
+    model = module.build(vocab_size=7, d_model=8, num_heads=2, num_layers=1)
+    adam = torch.optim.Adam(model.parameters())
+    batches = torch.randint(1, 7, (6, 2, 5), generator=torch.Generator().manual_seed(0))
+    run = module.Training(model, adam, batches[0], rate=1e-2, clip=1.0, z=0.0)
+    run.step(batches[1])
+    copied = deepcopy(run)
+    for batch in batches[2:4]:
+        run.step(batch)
+    assert len(copied.curve) == 1 and copied.curve == run.curve[:1]
+    same, other = deepcopy(copied), deepcopy(copied)
+    for batch in batches[2:4]:
+        same.step(batch)
+    for batch in batches[4:6]:
+        other.step(batch)
+    assert same.curve == run.curve, "los mismos lotes desde el mismo punto dan lo mismo"
+    assert other.curve[0] == run.curve[0] and other.curve[1:] != run.curve[1:]
 
 
 @pytest.mark.parametrize(
