@@ -169,6 +169,15 @@ def test_how_to_convert_it_is_told_when_it_can_be_converted(actual, expected, ho
 
 
 @pytest.mark.parametrize(
+    ("actual", "same"),
+    [(63_000_000, True), (63e6, True), (63e6 + 1e-4, True), (63e6 + 0.5, False), (63e6 + 1, False)],
+)
+def test_a_count_is_exact_even_if_it_comes_with_decimals(actual, same):
+    assert Comparison().same(actual, 63_000_000) is same
+    assert Comparison().same(float(actual), 63e6)  # lo que se mide se compara con su tolerancia
+
+
+@pytest.mark.parametrize(
     ("actual", "expected", "same"),
     [
         (MANY.double() / 3, MANY / 3, True),
