@@ -36,6 +36,8 @@ COURSE = "curso"
 """La marca de una respuesta que es como la del cuaderno de soluciones."""
 
 _LONG = 3
+_LONGEST_CELL = 1 << 15
+"""Los caracteres de la celda más larga en que se busca una respuesta: ninguna ocupa tanto."""
 ENOUGH = 3
 """Cuántas respuestas largas iguales hacen falta para avisar; menos, si el tema tiene menos."""
 
@@ -260,7 +262,8 @@ def _definitions(cells: Iterable[str], names: Collection[str]) -> dict[str, ast.
     """La última definición de cada nombre que la tiene; cada celda se analiza una vez."""
     found: dict[str, ast.AST] = {}
     for text in cells:
-        tree = _parse(text) if any(name in text for name in names) else None
+        wanted = len(text) <= _LONGEST_CELL and any(name in text for name in names)
+        tree = _parse(text) if wanted else None
         nodes = ast.walk(_without_texts(tree)) if tree else ()  # también dentro de un `if`
         named = [n for n in nodes if isinstance(n, _DEFINITIONS) and n.name in names]
         found |= {node.name: node for node in sorted(named, key=lambda node: node.lineno)}

@@ -171,7 +171,7 @@ def defines(cell: str, name: str) -> bool:
     return re.search(start, cell, re.MULTILINE) is not None
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=MAX_CELLS)
 def _names_defined(cell: str) -> frozenset[str] | None:
     """Los nombres que define una celda; None si no es Python válido."""
     tree = parse_cell(cell)

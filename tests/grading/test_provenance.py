@@ -312,3 +312,9 @@ def test_an_answer_inside_another_has_its_own_mark():
 def test_an_answer_too_deep_has_no_mark_and_the_others_do():
     deep = f"def soft_argmax(a):\n{LINES} {'{1:' * 190}a{'}' * 190}\n"
     assert set(marks_of(deep, f"def hard_argmax(a):\n{LINES} a\n")) == {"attention.hard_argmax"}
+
+
+def test_a_cell_that_no_answer_fills_is_not_compared():
+    """Con todas las respuestas, una dentro de otra, gastaba más de lo que puede un juez."""
+    huge = f"def soft_argmax(a):\n{LINES} a\n" + "x = 1\n" * 6000
+    assert set(marks_of(huge, f"def hard_argmax(a):\n{LINES} a\n")) == {"attention.hard_argmax"}
