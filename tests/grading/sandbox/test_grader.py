@@ -318,6 +318,21 @@ def test_what_is_the_answer_cannot_be_used(name, grader, tmp_path):
     assert "es la respuesta de este ejercicio" in answer.message, answer.message
 
 
+TORCH_ATTENTION = {
+    "la función": "F.scaled_dot_product_attention(Q, K, V), "
+    "F.scaled_dot_product_attention(Q, K, torch.eye(K.shape[-2]).expand(*K.shape[:-1], -1))",
+    "la que da los pesos": "torch._scaled_dot_product_attention_math(Q, K, V)",
+}
+
+
+@pytest.mark.parametrize("code", TORCH_ATTENTION.values(), ids=TORCH_ATTENTION)
+def test_the_attention_of_torch_does_not_look_up_all(code, grader, tmp_path):
+    code = f"import torch.nn.functional as F\ndef look_up_all(Q, K, V): return {code}"
+    result = grader.grade(submit(tmp_path, code), 5, topic="key_value_store")
+    answer = by_name(result)["look_up_all"]
+    assert not answer.points and "es la respuesta de este ejercicio" in answer.message
+
+
 def test_an_answer_of_one_exercise_serves_in_another(grader, tmp_path):
     """Quien gira con `rotary` en su sitio no lo pierde porque sea la respuesta de otro."""
     solved = json.loads((ROOT / "solutions" / "palm.ipynb").read_text())
