@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 READING = {
     "transformer": (9, 833),
     "bert": (8, 812),
-    "palm": (10, 900),
+    "palm": (10, 905),
     "transformer_xl": (10, 933),
     "universal_transformer": (10, 1004),
 }
