@@ -303,8 +303,9 @@ def test_a_killed_grader_loses_and_doubles_nothing(sandbox_here, out):
 
     def kill_one(done, total):
         if done == 1 and not killed:
-            children = psutil.Process().children()
-            graders = [p for p in children if "spawn_main" in " ".join(p.cmdline())]
+            ended = psutil.STATUS_ZOMBIE  # los de otras pruebas, que nadie ha esperado
+            alive = [p for p in psutil.Process().children() if p.status() != ended]
+            graders = [p for p in alive if "spawn_main" in " ".join(p.cmdline())]
             killed.extend(everything_under(graders[-1]))
             graders[-1].kill()
 
