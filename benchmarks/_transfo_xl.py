@@ -68,7 +68,8 @@ def gradients_of(theirs: nn.Module) -> dict[str, Tensor]:
     with torch.no_grad():
         for p, q in zip(as_weights.parameters(), theirs.parameters(), strict=True):
             p.copy_(q.grad)
-    return dict(translated(as_weights).named_parameters())
+    device = next(theirs.parameters()).device
+    return dict(translated(as_weights).to(device).named_parameters())
 
 
 class Original:

@@ -118,23 +118,3 @@ def test_fused_attention_never_holds_the_weights(package):
     )
     one_matrix = module.HEADS * 2048 * 2048 * 4 / 2**20
     assert fused < one_matrix / 8 < one_matrix < written
-
-
-def test_an_interrupted_measurement_goes_on_where_it_was(package, tmp_path):
-    read_or_run, ran = package("translator").read_or_run, []
-
-    def job(seed, broken=False):
-        def work():
-            ran.append(seed)
-            if broken:
-                raise KeyboardInterrupt
-            return {"aciertos": seed / 3}
-
-        return work
-
-    paths = [tmp_path / f"{seed}.pt" for seed in range(3)]
-    with pytest.raises(KeyboardInterrupt):
-        read_or_run(dict(zip(paths, (job(0), job(1, broken=True), job(2)), strict=True)))
-    found = read_or_run(dict(zip(paths, map(job, range(3)), strict=True)))
-    assert ran == [0, 1, 1, 2] and found == [{"aciertos": seed / 3} for seed in range(3)]
-    assert not list(tmp_path.iterdir()), "terminada, la siguiente mide de nuevo"

@@ -250,6 +250,29 @@ def test_every_experiment_has_its_record(package):
         assert page == record_of.as_markdown(record), f"{name}.md no es lo que dice su .json"
 
 
+def test_the_translators_are_asked_for_what_nobody_read(package, monkeypatch):
+    module = package("translator")
+    monkeypatch.setattr(module, "RECIPES", 900)
+    monkeypatch.setattr(module, "APART", 40)
+    monkeypatch.setattr(module, "known_and_apart", module.known_and_apart.__wrapped__)
+    train, *asked = module.splits.__wrapped__(0)
+    read = {line[:2] for line in train}
+    words = {word for pair in read for text in pair for word in module.words(text)}
+    structures = {pair[:2]: tags for side in module.known_and_apart() for pair, tags in side}
+    known = {structures[pair] for pair in read}
+    seen = []
+    for part in asked:
+        assert {line.new for line in part} == {module.COMBINATION, module.STRUCTURE, module.LONG}
+        for line in part:
+            assert line[:2] not in read and words.issuperset(module.words(" ".join(line[:2])))
+            if line.new == module.STRUCTURE:
+                assert structures[line[:2]] not in known, line
+            if line.new == module.LONG:
+                assert len(re.findall(r"\.(?: |$)", line.source)) == 2, line
+        seen.append({line[:2] for line in part if line.new != module.LONG})
+    assert seen[0].isdisjoint(seen[1]), "lo que elige no es lo que mide"
+
+
 MARKS = re.compile(r"\{[\w:-]+\}`([^`<]*?)(?:\s*<[^>]*>)?`|\*\*|(?<!\w)\*|\*(?!\w)")
 
 

@@ -217,14 +217,18 @@ def xl(**changes):
     return TransformerXL(TransformerXLConfig(len(vocabulary()), **sizes | options | changes))
 
 
-def absolute(**changes):
+def with_positions(model, length):
     """Con las posiciones del segmento sumadas a la entrada, y sin distancias."""
-    model = xl(**changes)
-    places = sinusoidal_positions(SEGMENT, WIDTH)
-    model.embedding.register_forward_hook(lambda layer, given, x: x + places[: x.shape[1]])
+    config = model.config
+    places = sinusoidal_positions(length, config.d_model)
+    model.embedding.register_forward_hook(lambda layer, given, x: x + places.to(x)[: x.shape[1]])
     for block in model.blocks:
-        block.attention = CausalAttention(WIDTH, 4)
+        block.attention = CausalAttention(config.d_model, config.num_heads)
     return model
+
+
+def absolute(**changes):
+    return with_positions(xl(**changes), SEGMENT)
 
 
 class Recurrent(nn.Module):

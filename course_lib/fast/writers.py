@@ -11,7 +11,7 @@ from course_lib.fast.frozen_memory import frozen
 from course_lib.fast.keys_values import Heads, attend_to, keys_values
 from course_lib.fast.palm_writer import PaLMWriter
 from course_lib.fast.reserved_cache import ReservedCache
-from course_lib.layers.arguments import require_rows
+from course_lib.layers.arguments import require_caches, require_rows
 from course_lib.layers.encoder_decoder import DecoderState
 from course_lib.models.palm import PaLM
 from course_lib.models.transformer import Transformer
@@ -89,7 +89,9 @@ class WritingTransformer(Transformer):
     ) -> tuple[Float[Tensor, "batch t vocab"], ProjectedState]:
         """Escribe los tokens siguientes; como `Transformer.step`."""
         require_rows(token_ids, len(state.mask), "state")
-        state, decoder = state.copy(), self.encoder_decoder.decoder
+        decoder = self.encoder_decoder.decoder
+        require_caches("state", state.caches, decoder.blocks)
+        state = state.copy()
         y = self.target_embedding(token_ids, start=state.length)
         for block, cache, pair in zip(decoder.blocks, state.caches, state.projected, strict=True):
             y = _through(block, y, cache, pair, state.mask)

@@ -1,5 +1,6 @@
 """Lo que las capas y los modelos exigen de sus argumentos; si no sirven, un error lo explica."""
 
+from collections.abc import Sized
 from numbers import Integral
 
 import torch
@@ -78,6 +79,15 @@ def require_rows(token_ids: Tensor, rows: int, state: str) -> None:
         raise ValueError(
             f"token_ids: se esperaban las {rows} filas de {state} y llegó la forma "
             f"{tuple(token_ids.shape)}. Elige las filas de {state} con select."
+        )
+
+
+def require_caches(name: str, caches: Sized, blocks: Sized, unit: str = "bloques") -> None:
+    """Exige una caché por bloque: la de un modelo con más o con menos no sirve."""
+    if len(caches) != len(blocks):
+        raise ValueError(
+            f"{name}: se esperaba la de un modelo de {len(blocks)} {unit}, como este, y llegó la "
+            f"de uno de {len(caches)}."
         )
 
 

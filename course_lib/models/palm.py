@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import ID_TYPES, require, require_option, require_rows
+from course_lib.layers.arguments import ID_TYPES, require, require_caches, require_option, require_rows
 from course_lib.layers.embeddings import InputEmbedding
 from course_lib.layers.multi_head_attention import KeyValueCache
 from course_lib.layers.multi_query_attention import MultiQueryAttention, head_width
@@ -245,7 +245,7 @@ class PaLM(nn.Module):
     def read(self, token_ids: Tokens, cache: PaLMCache | None = None) -> tuple[Hidden, PaLMCache]:
         """Como `forward`, sin puntuar el vocabulario: da h, un vector por token."""
         cache = self.start() if cache is None else cache.copy()
-        _require_tokens(token_ids, cache, len(self.blocks))
+        _require_tokens(token_ids, cache, self.blocks)
         seen = {"rotation": self._rotation(token_ids, cache), "mask": cache.mask(token_ids)}
         # Con relleno delante, cada token tiene su posición; sin él, basta la del primero.
         padded = cache.padding is not None
@@ -377,12 +377,8 @@ class SerialBlock(ParallelBlock):
         return x + self.dropout(self.feed_forward(self.inner_norm(x)))
 
 
-def _require_tokens(token_ids, cache, num_blocks):
-    if len(cache.layers) != num_blocks:
-        raise ValueError(
-            f"cache: se esperaba la de un modelo de {num_blocks} bloques, como este, y llegó la de "
-            f"uno de {len(cache.layers)}."
-        )
+def _require_tokens(token_ids, cache, blocks):
+    require_caches("cache", cache.layers, blocks)
     if cache.length:
         require_rows(token_ids, len(cache.layers[0].K), "cache")
     if not token_ids.numel():

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import require_option, require_rows
+from course_lib.layers.arguments import require_caches, require_option, require_rows
 from course_lib.layers.embeddings import POSITIONS
 from course_lib.layers.encoder_decoder import (
     Decoder,
@@ -146,12 +146,13 @@ class Transformer(nn.Module):
             El par (logits de los tokens nuevos, estado siguiente).
 
         Errores:
-            ValueError: los de `forward`.
+            ValueError: los de `forward`, o el estado es de otras filas o de otro modelo.
         """
+        decoder = self.encoder_decoder.decoder
         require_rows(token_ids, len(state.mask), "state")
+        require_caches("state", state.caches, decoder.blocks)
         state = state.copy()
         y = self.target_embedding(token_ids, start=state.length)
-        decoder = self.encoder_decoder.decoder
         y = decoder(y, state.encoded, cross_mask=state.mask, caches=state.caches)
         return self.logits(y), state
 

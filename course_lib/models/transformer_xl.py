@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.layers.adaptive_softmax import AdaptiveEmbedding, AdaptiveSoftmax
-from course_lib.layers.arguments import require, require_heads
+from course_lib.layers.arguments import require, require_caches, require_heads
 from course_lib.layers.blocks import EncoderBlock
 from course_lib.layers.normalization import make_final_norm
 from course_lib.layers.relative_attention import RelativeAttention
@@ -335,11 +335,7 @@ def _block(config, previous):
 
 def _require_memory_of(blocks, x, memory):
     """Exige que la memoria sea de un modelo como este, y del mismo lote."""
-    if len(memory.states) != len(blocks):
-        raise ValueError(
-            f"memory: se esperaba la de un modelo de {len(blocks)} bloques, como este, y llegó la "
-            f"de uno de {len(memory.states)}."
-        )
+    require_caches("memory", memory.states, blocks)
     for past in memory.states:
         if past.shape[0] != x.shape[0] or past.shape[2:] != x.shape[2:]:
             raise ValueError(

@@ -14,7 +14,7 @@ from course_lib.layers.adaptive_computation import (
     Deliberation,
     FixedComputation,
 )
-from course_lib.layers.arguments import require, require_rows, require_width
+from course_lib.layers.arguments import require, require_caches, require_rows, require_width
 from course_lib.layers.blocks import DecoderBlock, EncoderBlock
 from course_lib.layers.embeddings import rows_from
 from course_lib.layers.encoder_decoder import DecoderState, EncoderDecoderConfig
@@ -170,6 +170,7 @@ class UniversalTransformer(nn.Module):
             El par (logits de los tokens nuevos, estado siguiente).
         """
         require_rows(token_ids, len(state.mask), "state")
+        require_caches("state", state.caches, self.decoder.steps, "pasos")
         seen = {"cross_mask": state.mask, "start": state.length}
         state, y = state.copy(), self.target_embedding(token_ids, start=state.length)
         decoded = self.decoder(y, state.encoded, **seen, caches=state.caches)

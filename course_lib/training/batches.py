@@ -85,7 +85,8 @@ class TokenBatches:
         self.examples = [_fields(example) for example in examples]
         self.single = bool(self.examples) and not _is_record(examples[0])
         _require_same_structure(self.examples)
-        self.lengths = torch.tensor([max(map(_length, fields)) for fields in self.examples])
+        lengths = [max(map(_length, fields)) for fields in self.examples]
+        self.lengths = torch.tensor(lengths, device="cpu")
         self.pad_id, self.seed, self.shuffle = pad_id, seed, shuffle
         self.passes = 0
         self._cuts = _cut(self.lengths.sort().values.tolist(), batch_size, batch_tokens)
@@ -112,10 +113,10 @@ class TokenBatches:
             by_length = self.lengths.argsort(stable=True)
             return [by_length[a:b] for a, b in self._cuts]
         # Un generador propio por pasada: nada de lo que se sortee fuera cambia el orden.
-        rng = torch.Generator().manual_seed(_mix(self.seed, number))
-        mixed = torch.randperm(len(self.examples), generator=rng)
+        rng = torch.Generator("cpu").manual_seed(_mix(self.seed, number))
+        mixed = torch.randperm(len(self.examples), generator=rng, device="cpu")
         by_length = mixed[self.lengths[mixed].argsort(stable=True)]
-        turns = torch.randperm(len(self), generator=rng).tolist()
+        turns = torch.randperm(len(self), generator=rng, device="cpu").tolist()
         return [by_length[slice(*self._cuts[i])] for i in turns]
 
     def batch(self, chosen: Int[Tensor, " rows"]) -> Any:

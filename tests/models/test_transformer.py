@@ -345,6 +345,9 @@ def test_a_step_past_the_limit_or_with_another_batch_is_explained(as_user):
         model.step(sentences(2, 2), state)
     with pytest.raises(ValueError, match=r"token_ids: .*2 filas.*llegó la forma \(3, 1\)"):
         model.step(sentences(3, 1), state)
+    for deeper in (make(num_layers=3), fast.writer(make(num_layers=3))):
+        with pytest.raises(ValueError, match="de 3 bloques, como este, y llegó la de uno de 2"):
+            deeper.step(sentences(2, 1), fast.writer(model).start(sentences(2, 4)))
 
 
 # GPU

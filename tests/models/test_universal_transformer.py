@@ -346,10 +346,12 @@ def test_decoding_with_and_without_cache():
     assert drawn.token_ids.shape[0] == 3
 
 
-def test_rows_of_another_batch_are_refused():
+def test_the_state_of_another_batch_or_another_model_is_refused():
     model = make()
     with pytest.raises(ValueError, match="se esperaban las 2 filas de state"):
         model.step(sentences(3, 1), model.start(sentences(2, 4)))
+    with pytest.raises(ValueError, match="de 5 pasos, como este, y llegó la de uno de 6"):
+        model.step(sentences(2, 1), make(max_steps=6).start(sentences(2, 4)))
 
 
 # Cuánto delibera

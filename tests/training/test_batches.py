@@ -77,6 +77,15 @@ def test_each_pass_and_each_seed_has_its_own_order():
     assert ids_of(still) == ids_of(still)
 
 
+def test_the_order_is_the_same_where_tensors_are_made_on_another_device():
+    examples = [[1], [2, 2], [3, 3, 3], [4]]
+    expected = [chosen.tolist() for chosen in TokenBatches(examples, batch_size=2).order(3)]
+    with torch.device("meta"):
+        batches = TokenBatches(examples, batch_size=2)
+        assert [chosen.tolist() for chosen in batches.order(3)] == expected
+        assert all(batch.is_meta for batch in batches)
+
+
 def test_a_batch_has_the_structure_of_its_examples():
     (batch,) = TokenBatches([[1, 2, 3], (4, 5), torch.tensor([6])], batch_size=3, pad_id=9)
     assert batch.tolist() == [[6, 9, 9], [4, 5, 9], [1, 2, 3]]
