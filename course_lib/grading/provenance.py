@@ -7,9 +7,9 @@ orden de las celdas, los comentarios ni el formato. Nada se ejecuta.
 from __future__ import annotations
 
 import ast
-import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,12 +32,18 @@ COURSE_NOTEBOOKS = {
 }
 """Los cuadernos del curso que no son la entrega de nadie, y lo que se dice de cada uno."""
 
-COURSE = "curso"
-"""La marca de una respuesta que es como la del cuaderno de soluciones."""
+COURSE, UNREAD = "curso", "sin comparar"
+"""Las marcas de una respuesta como la de las soluciones, y de una que no se pudo comparar."""
 
 _LONG = 3
-_LONGEST_CELL = 1 << 15
-"""Los caracteres de la celda más larga en que se busca una respuesta: ninguna ocupa tanto."""
+_LONGEST_CODE, _MOST_NODES = 1 << 15, 4000
+"""Los caracteres de código de la celda más larga que se compara, y los nodos de la respuesta más
+larga: ninguna ocupa tanto."""
+_NOT_CODE = re.compile(
+    r'''("""|\'{3})(?:\\.|.)*?(?:\1|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?|\#[^\n]*''',
+    re.DOTALL,
+)
+"""Los textos, que quizá no se cierran, y los comentarios: se recorre una sola vez."""
 ENOUGH = 3
 """Cuántas respuestas largas iguales hacen falta para avisar; menos, si el tema tiene menos."""
 
@@ -77,7 +83,7 @@ def copied_answers(
     """
     solved = _long_answers(sheet.topic, tuple(sheet.names.items()))
     marks = answer_marks(submission, sheet) if marks is None else marks
-    written = [name for name in solved if name in marks]
+    written = [name for name in solved if marks.get(name, UNREAD) != UNREAD]
     same = [name for name in written if marks[name] == COURSE]
     if len(same) < min(ENOUGH, len(solved)) or 2 * len(same) <= len(written):
         return ""
@@ -89,25 +95,52 @@ def copied_answers(
     )
 
 
+def uncompared_answers(marks: Mapping[str, str]) -> str:
+    """Dice a quien califica qué respuestas no se compararon con nada; vacío si todas.
+
+    Argumentos:
+        marks: las de las respuestas que cuentan (`answer_marks`).
+    """
+    names = [name.partition(".")[2] for name, mark in marks.items() if mark == UNREAD]
+    if not names:
+        return ""
+    return (
+        f"no se comparó, ni con la clase ni con las soluciones: {', '.join(names)}. Su celda tiene "
+        f"demasiado código o anida demasiado, y ninguna respuesta necesita tanto."
+    )
+
+
 def answer_marks(submission: Submission, sheet: Sheet) -> dict[str, str]:
     """Da una marca de cada respuesta larga: la misma, si el código es el mismo salvo los nombres.
 
     Se miran las que tienen varias líneas que el cuaderno de ejercicios no da; de las que el curso
-    resuelve en varias, todas. La que es como la del cuaderno de soluciones lleva la marca `COURSE`.
+    resuelve en varias, todas. La que es como la del cuaderno de soluciones lleva la marca `COURSE`;
+    la que es demasiado larga o profunda para leerla, `UNREAD`.
     """
     names = tuple(sheet.names.items())
     solved, given = _long_answers(sheet.topic, names), _given_lines(sheet.topic)
     defined, marks = _definitions(submission.cells, sheet.names.values()), {}
     for exercise, name in names:
-        with contextlib.suppress(RecursionError, MemoryError, SyntaxError):  # demasiado profunda
-            node = defined.get(name)
-            if node is None or (exercise not in solved and _own_lines(node, given) < _LONG):
-                continue
-            text = _renamed(node)
-            if "NotImplementedError" not in text:
-                digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-                marks[exercise] = COURSE if text == solved.get(exercise) else digest
-    return marks
+        if name in defined:
+            try:
+                marks[exercise] = _mark(defined[name], solved.get(exercise), given)
+            except (RecursionError, MemoryError, SyntaxError, ValueError):
+                marks[exercise] = UNREAD  # demasiado profunda, o con un entero enorme
+    return {exercise: mark for exercise, mark in marks.items() if mark}
+
+
+def _mark(node: ast.AST | None, solved: str | None, given: frozenset[str]) -> str:
+    """La marca de una definición; vacía si es corta o no está escrita."""
+    nodes = () if node is None else itertools.islice(ast.walk(node), _MOST_NODES)
+    if not 0 < sum(1 for _ in nodes) < _MOST_NODES:
+        return UNREAD
+    if solved is None and _own_lines(node, given) < _LONG:
+        return ""
+    text = _renamed(node)
+    if "NotImplementedError" in text:
+        return ""
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return COURSE if text == solved else digest
 
 
 def course_answer(topic: str, name: str) -> str:
@@ -248,8 +281,11 @@ def _defined(tree: ast.AST) -> Iterator[str]:
 def _without_texts(tree: ast.Module) -> ast.Module:
     """Quita los textos sueltos, que no hacen nada: son cadenas de documentación o comentarios."""
     for node in ast.walk(tree):
-        if isinstance(node, _DEFINITIONS):
-            node.body = [each for each in node.body if not _is_text(each)] or [ast.Pass()]
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if block and isinstance(block, list) and any(map(_is_text, block)):
+                left = [each for each in block if not _is_text(each)]
+                setattr(node, field, left or [ast.Pass()])
     return tree
 
 
@@ -258,16 +294,42 @@ def _is_text(node: ast.stmt) -> bool:
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
-def _definitions(cells: Iterable[str], names: Collection[str]) -> dict[str, ast.AST]:
-    """La última definición de cada nombre que la tiene; cada celda se analiza una vez."""
-    found: dict[str, ast.AST] = {}
+def _definitions(cells: Iterable[str], names: Collection[str]) -> dict[str, ast.AST | None]:
+    """La última definición de cada nombre que la tiene; cada celda se analiza una vez.
+
+    La de una celda con demasiado código es None: analizarla le gastaría el tiempo a la clase.
+    """
+    found: dict[str, ast.AST | None] = {}
     for text in cells:
-        wanted = len(text) <= _LONGEST_CELL and any(name in text for name in names)
-        tree = _parse(text) if wanted else None
+        if not any(name in text for name in names):
+            continue
+        if _too_long(text):
+            written = re.findall(r"^[ \t]*(?:def|class)\s+(\w+)", text, re.MULTILINE)
+            found |= dict.fromkeys(name for name in written if name in names)
+            continue
+        tree = parse_cell(text)
         nodes = ast.walk(_without_texts(tree)) if tree else ()  # también dentro de un `if`
         named = [n for n in nodes if isinstance(n, _DEFINITIONS) and n.name in names]
         found |= {node.name: node for node in sorted(named, key=lambda node: node.lineno)}
     return found
+
+
+def _too_long(text: str) -> bool:
+    """Si una celda tiene demasiado código: no cuentan los comentarios, y un texto cuenta por dos.
+
+    De un texto que empieza por «f» cuenta todo, que puede llevar código entre sus `{}`.
+    """
+    if len(text) <= _LONGEST_CODE:
+        return False
+
+    def code(found: re.Match) -> str:
+        if found[0][0] == "#":
+            return ""
+        prefix = text[max(0, found.start() - 1) : found.start()].lower()
+        return found[0] if "{" in found[0] and prefix in ("f", "r") else '""'
+
+    kept, times = _NOT_CODE.subn(code, text, _LONGEST_CODE // 2)
+    return times == _LONGEST_CODE // 2 or sum(len(w) + 1 for w in kept.split()) > _LONGEST_CODE
 
 
 def _renamed(node: ast.AST) -> str:

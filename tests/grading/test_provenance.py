@@ -6,6 +6,7 @@ import io
 import json
 import re
 import textwrap
+import time
 
 import nbformat
 import pytest
@@ -16,14 +17,22 @@ from course_lib.grading.classroom.publication import publish
 from course_lib.grading.classroom.results import ClassResults, Graded
 from course_lib.grading.classroom.task import Order, course_version, grade_task
 from course_lib.grading.provenance import (
+    COURSE,
     COURSE_NOTEBOOKS,
+    UNREAD,
     answer_marks,
     copied_answers,
     course_cells,
     course_notebook,
+    uncompared_answers,
 )
 from course_lib.grading.sandbox.grader import ExerciseResult, Grader, SubmissionResult
-from course_lib.grading.submission import exercises_folder, read_submission, topic_sheet
+from course_lib.grading.submission import (
+    Submission,
+    exercises_folder,
+    read_submission,
+    topic_sheet,
+)
 from tests.grading.class_zip import CORRECT, right_answers
 from tests.grading.class_zip import notebook as student_notebook
 from tests.grading.sandbox.hostile.cases import notebook
@@ -270,13 +279,17 @@ def test_a_notebook_of_the_course_is_told_and_never_counts(tmp_path):
 def test_the_notice_goes_with_the_grade(sandbox_here):
     from course_lib.grading.classroom.task import close_grader
 
+    def long(code):
+        return renamed(code) + "\nx = 1" * 9000 * ("def hard_lookup" in code)
+
     try:
-        copied = with_code("key_value_store", "solutions", renamed)
+        copied = with_code("key_value_store", "solutions", long)
         found = SubmissionResult.from_data(grade_task(copied, Order(5, course_version())))
     finally:
         close_grader()
     assert found.status == "graded" and found.points == found.max_points, found
-    assert re.match(r"(\d+) de sus \1 respuestas largas", found.notes[-1])
+    assert re.match(r"(\d+) de sus \1 respuestas largas", found.notes[-2])
+    assert re.match(r"no se comparó, .*: hard_lookup\.", found.notes[-1])
 
 
 # Lo que cuesta leer una entrega
@@ -286,8 +299,7 @@ LINES = "    x = 1\n    y = 2\n    return"
 
 
 def marks_of(*cells):
-    content = json.dumps(notebook(cells)).encode()
-    return answer_marks(read_submission(content), topic_sheet("attention"))
+    return answer_marks(Submission(cells), topic_sheet("attention"))
 
 
 def test_a_cell_is_analysed_once_however_many_answers_it_names(monkeypatch):
@@ -309,12 +321,53 @@ def test_an_answer_inside_another_has_its_own_mark():
     assert both["attention.soft_argmax"] != both["attention.hard_argmax"]
 
 
-def test_an_answer_too_deep_has_no_mark_and_the_others_do():
+def test_an_answer_too_deep_is_not_compared_and_the_others_are():
     deep = f"def soft_argmax(a):\n{LINES} {'{1:' * 190}a{'}' * 190}\n"
-    assert set(marks_of(deep, f"def hard_argmax(a):\n{LINES} a\n")) == {"attention.hard_argmax"}
+    enormous = f"def decoding_step(a):\n{LINES} 0x{'f' * 5000}\n"
+    marks = marks_of(deep, enormous, f"def hard_argmax(a):\n{LINES} a\n")
+    unread = {name for name, mark in marks.items() if mark == UNREAD}
+    assert unread == {"attention.soft_argmax", "attention.decoding_step"} and len(marks) == 3
+    told = uncompared_answers(marks)
+    assert "soft_argmax, decoding_step" in told and "hard_argmax" not in told
+    assert uncompared_answers({"attention.hard_argmax": COURSE}) == ""
 
 
-def test_a_cell_that_no_answer_fills_is_not_compared():
+PADDING = {
+    "comentarios": "# relleno\n" * 5000,
+    "comentarios detrás": "        pass  # es relleno: {}\n" + " " * 40_000 + "\n",
+    "textos sueltos": "        'relleno, que no \\' acaba # aquí {}'\n" * 5000,
+    "un texto": '        """' + "relleno {x} \\\n" * 5000 + '"""\n',
+}
+
+
+@pytest.mark.parametrize("padding", PADDING.values(), ids=PADDING)
+def test_what_says_nothing_does_not_hide_a_copy(padding):
+    """Una copia rellenada, también dentro de un `if`, tiene la marca de la que no lo está."""
+    answer = "def soft_argmax(a):\n    if a:\n        return a\n{}    y = 2\n    return y\n"
+    short = padding.splitlines()[0] + "\n" if padding.lstrip().startswith("pass") else ""
+    one, other = marks_of(answer.format(short)), marks_of(answer.format(padding))
+    assert one == other and UNREAD not in one.values() and len(padding) > 1 << 15
+
+
+def test_what_no_answer_needs_is_neither_analysed_nor_left_unsaid(monkeypatch):
     """Con todas las respuestas, una dentro de otra, gastaba más de lo que puede un juez."""
-    huge = f"def soft_argmax(a):\n{LINES} a\n" + "x = 1\n" * 6000
-    assert set(marks_of(huge, f"def hard_argmax(a):\n{LINES} a\n")) == {"attention.hard_argmax"}
+    names = list(topic_sheet("attention").names.values())
+    other = f"def hard_argmax(a):\n{LINES} a\n"
+    marks_of(other)  # con las del curso ya leídas
+    huge = f"def soft_argmax(a):\n{LINES} a\n"
+    inside = "".join(f"{'  ' * i}def {name}(a):\n" for i, name in enumerate(names))
+    inside += f"{'  ' * len(names)}x = a, a, a\n" * 1000
+    assert set(marks_of(inside).values()) == {UNREAD} and len(marks_of(inside)) == len(names)
+    monkeypatch.setattr(provenance, "parse_cell", {other: ast.parse(other)}.__getitem__)
+    for rest in ("x = 1\n" * 9000, "''\n" * 12_000, f"f'{{{'a, ' * 12_000}}}'\n", "#\n" * 17_000):
+        found = marks_of(huge + rest, other)
+        assert found == marks_of(other) | {"attention.soft_argmax": UNREAD}
+        assert marks_of(huge.replace("def", "# def") + rest, other) == marks_of(other)
+
+
+@pytest.mark.parametrize("rest", (", \\", '"\\', "'#", "f'{", "'a\\\n"))
+def test_texts_that_do_not_end_are_read_once(rest):
+    """Una expresión que volviera a empezar en cada comilla tardaría minutos."""
+    began = time.process_time()
+    marks_of("def soft_argmax(a):\n" + rest * (400_000 // len(rest)))
+    assert time.process_time() - began < 5

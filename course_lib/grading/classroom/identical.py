@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from course_lib.grading.classroom.results import GradedAnswer, Student
-from course_lib.grading.provenance import COURSE, ENOUGH
+from course_lib.grading.provenance import COURSE, ENOUGH, UNREAD
 
 _FEW, _MANY = 3, 30
 """Una respuesta que tienen estos, o un cuarto de la clase si son más, todavía dice algo."""
@@ -54,7 +54,7 @@ def _alike(students: list[Student], topic: str) -> list[tuple[str, list]]:
     groups: dict[tuple[str, str], list[tuple[int, GradedAnswer]]] = defaultdict(list)
     for place, student in enumerate(students):
         for answer in student.best[topic].exercises:
-            if answer.evidence.mark not in ("", COURSE):
+            if answer.evidence.mark not in ("", COURSE, UNREAD):
                 key = answer.result.exercise, answer.evidence.mark
                 groups[key].append((place, answer))
     most = min(max(_FEW, len(students) // 4), _MANY)

@@ -21,6 +21,7 @@ from course_lib.grading.provenance import (
     copied_answers,
     course_cells,
     course_notebook,
+    uncompared_answers,
     whose,
 )
 from course_lib.grading.sandbox.box import Limits, SandboxError
@@ -165,7 +166,11 @@ def _grade(grader: Grader, content: bytes, order: Order) -> SubmissionResult:
             return result
         marks = answer_marks(*opened)
         evidence = {n: replace(e, mark=marks.get(n, "")) for n, e in result.evidence.items()}
-        notes = filter(None, (*result.notes, told, copied_answers(*opened, marks)))
+        earned = {
+            one.exercise: marks.get(one.exercise, "") for one in result.exercises if one.points
+        }
+        copied = copied_answers(*opened, marks)
+        notes = filter(None, (*result.notes, told, copied, uncompared_answers(earned)))
         return replace(result, notes=tuple(notes), evidence=evidence)
 
     return grader.apart(judge)
