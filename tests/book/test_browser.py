@@ -193,6 +193,13 @@ def test_nothing_is_wider_than_a_phone(shown):
 
 CUT_CODE = f"() => ({CUT})().filter(({{ kind }}) => kind === 'PRE')"
 
+BEYOND_THE_PAPER = """() => {
+  const { right } = document.querySelector('.bd-article').getBoundingClientRect();
+  return [...document.querySelectorAll('.bd-article :is(table, figure, img, svg)')]
+    .filter(e => e.getBoundingClientRect().right > right + 2)
+    .map(e => e.tagName + ': ' + e.textContent.slice(0, 60));
+}"""
+
 # Cuánto sobra de ancho y quién lo ocupa; y lo que se desplaza de lado y no se alcanza con el
 # teclado, o se alcanza y no se oye qué es. Se mide dos fotogramas después de desplegar o estrechar.
 WIDE = """async () => {
@@ -386,12 +393,13 @@ def test_attention_on_paper(address: str, chromium, tmp_path: Path):
     page.goto(f"{address}/book/attention.html")
     page.wait_for_selector(".lab-controls")
     sheets = page.pdf(path=tmp_path / "attention.pdf", prefer_css_page_size=True)
-    assert len(re.findall(rb"/Type\s*/Page\b", sheets)) <= 17
+    assert len(re.findall(rb"/Type\s*/Page\b", sheets)) <= 16
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     assert page.locator(".bd-article details:not([open])").count() == 0
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
     assert page.evaluate(CUT) == []
+    assert page.evaluate(BEYOND_THE_PAPER) == [], "en papel no hay adónde desplazarse"
     for hidden in (".lab-controls", ".lab-live", ".bd-sidebar-primary", ".page-doors", ".copybtn"):
         assert page.locator(f"{hidden}:visible").count() == 0, hidden
     assert page.locator(".lab-printed:visible").count() == 1

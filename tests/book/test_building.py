@@ -1,6 +1,7 @@
 """Qué detiene la construcción, qué se vuelve a ejecutar y qué interruptores hay."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -44,12 +45,17 @@ def test_only_what_changed_runs_again(tiny_book):
     code += "from course_lib.primitives.nuevo import WORD\nprint(WORD)"
     book.write("book/uno", chapter("Uno", code), notebook=True)
     book.write("book/dos", chapter("Dos", "print('dos')"), notebook=True)
+    book.write("book/tres", "# Tres\n\nSin código.\n")
     first = book.build()
     assert first.returncode == 0, first.stdout + first.stderr
     assert executed(first.stdout).keys() == {"uno", "dos"}
     assert "antes" in book.html("book/uno")
     assert "colab.research.google.com" not in book.html("book/uno")
+    script = re.compile(r"course\.js\?v=\w+")
+    before = script.search(book.html("book/tres"))[0]
 
+    # Un guion que cambia se pide de nuevo en todas las páginas, también en las que no cambiaron.
+    append(book.folder / "book" / "_static" / "course.js", "\n// otro\n")
     # additive importa attention: el capítulo depende de él sin nombrarlo.
     append(library / "primitives" / "attention.py", "\nCHANGED = 1\n")
     word.write_text("WORD = 'despues'\n", encoding="utf-8")
@@ -60,6 +66,7 @@ def test_only_what_changed_runs_again(tiny_book):
         "dos": "cambió el código del capítulo",
     }
     assert "despues" in book.html("book/uno") and "otro" in book.html("book/dos")
+    assert script.search(book.html("book/tres"))[0] != before
 
     # La prosa no se ejecuta; un módulo que nadie usa, tampoco; ni por decir dónde se publica.
     book.write("book/dos", chapter("Dos, con otro título", "print('otro')"), notebook=True)

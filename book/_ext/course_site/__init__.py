@@ -1,5 +1,8 @@
 """Extensión de Sphinx del libro: cada módulo añade una parte del sitio."""
 
+import hashlib
+from pathlib import Path
+
 from sphinx.application import Sphinx
 
 from . import (
@@ -59,4 +62,17 @@ def setup(app: Sphinx) -> dict[str, object]:
     """Registra las partes, en orden."""
     for part in PARTS:
         part.setup(app)
+    # Sphinx solo mira las páginas: con esto, otra extensión las lee otra vez, y otros estilos o
+    # guiones las escriben otra vez. Ninguna celda se ejecuta de nuevo.
+    app.add_config_value("course_site_code", summary(Path(__file__).parent), "env")
+    app.add_config_value("course_site_static", summary(Path(app.confdir, "book/_static")), "html")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def summary(folder: Path) -> str:
+    """Un resumen de los archivos de una carpeta; cambia si cambia alguno."""
+    found = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if path.suffix != ".pyc":
+            found.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return found.hexdigest()
