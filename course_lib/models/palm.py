@@ -10,7 +10,13 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from course_lib.layers.arguments import ID_TYPES, require, require_caches, require_option, require_rows
+from course_lib.layers.arguments import (
+    ID_TYPES,
+    require,
+    require_caches,
+    require_option,
+    require_rows,
+)
 from course_lib.layers.embeddings import InputEmbedding
 from course_lib.layers.multi_head_attention import KeyValueCache
 from course_lib.layers.multi_query_attention import MultiQueryAttention, head_width

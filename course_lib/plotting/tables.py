@@ -1,14 +1,22 @@
 """Una tabla de resultados: en una página, HTML; en una terminal, columnas alineadas."""
 
 import html
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from course_lib.plotting._axes import array, check_count, format_number
 
+# «0.5», «−3.1 ± 11.5», «12 %», «66 / 11»; y lo que se escribe donde no hay número.
+ONE = r"[−-]?[\d\u202f]+(\.\d+)?(e[+-]\d+)?( ± [\d\u202f.]+)?( %)?"
+FIGURES, ABSENT = re.compile(rf"{ONE}( / {ONE})*"), ("", "—")
+
 
 class Table:
     """Una tabla que un cuaderno muestra como HTML.
+
+    La columna que solo tiene números, también escritos como texto, se alinea a la derecha; su
+    «—» o su casilla vacía, con ellos.
 
     Argumentos:
         header: el título de cada columna; el de la primera puede ser "".
@@ -42,10 +50,12 @@ class Table:
             cells = [cell for part in row for cell in _cells(part)]
             texts = [_text(cell, digits) for cell in cells]
             check_count(texts, len(self.header), "casillas", "columnas")
-            self.rows.append(list(zip(texts, map(_is_number, cells), strict=True)))
+            self.rows.append(texts)
+        columns = range(len(self.header))
+        self.numeric = [_all_figures([row[i] for row in self.rows]) for i in columns]
 
     def __repr__(self) -> str:
-        lines = [self.header, *([text for text, _ in row] for row in self.rows)]
+        lines = [self.header, *self.rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n" + "\n".join(
             "  ".join(
@@ -57,12 +67,11 @@ class Table:
 
     def _repr_html_(self) -> str:
         caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
-        numeric = [all(row[i][1] for row in self.rows) for i in range(len(self.header))]
         head = "".join(
             f'<th scope="col"{_class(number)}>{html.escape(text)}</th>' if text else "<td></td>"
-            for text, number in zip(self.header, numeric, strict=True)
+            for text, number in zip(self.header, self.numeric, strict=True)
         )
-        rows = "".join(f"<tr>{''.join(_html(row))}</tr>" for row in self.rows)
+        rows = "".join(f"<tr>{''.join(_html(row, self.numeric))}</tr>" for row in self.rows)
         return (
             f'<table class="table course-table">{caption}<thead><tr>{head}</tr></thead>'
             f"<tbody>{rows}</tbody></table>"
@@ -83,10 +92,18 @@ def _text(cell: Any, digits: int) -> str:
     return format_number(cell, digits if isinstance(cell, float) else 0).replace("-", "−")
 
 
-def _html(row: list[tuple[str, bool]]) -> list[str]:
+def _all_figures(column: Sequence[str]) -> bool:
+    there = [text for text in column if text not in ABSENT]
+    return bool(there) and all(map(FIGURES.fullmatch, there))
+
+
+def _html(row: list[str], numeric: list[bool]) -> list[str]:
     first, *rest = row
-    cells = [f'<th scope="row">{html.escape(first[0])}</th>']
-    cells += [f"<td{_class(number)}>{html.escape(text)}</td>" for text, number in rest]
+    cells = [f'<th scope="row">{html.escape(first)}</th>']
+    cells += [
+        f"<td{_class(number)}>{html.escape(text)}</td>"
+        for text, number in zip(rest, numeric[1:], strict=True)
+    ]
     return cells
 
 

@@ -11,12 +11,13 @@ import pytest
 from bs4 import BeautifulSoup
 from fontTools.ttLib import TTFont
 from math_core import LatexError
+from sphinx.ext.napoleon import Config, GoogleDocstring
 
 from tests.book.prose import ROOT, book_files, parser
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
-from course_site.interface import level_errors, mend_markup
+from course_site.interface import keep_sentences, level_sections, mend_markup
 from course_site.mathematics import FONT, IMPLIED, mathml, narrow_roots, signs
 
 INLINE = {"math_inline", "math_inline_double"}
@@ -178,8 +179,28 @@ def test_an_error_of_two_lines_is_one_paragraph():
         "Fuente: yo.",
         "    a",
     ]
-    level_errors(None, "function", "x", None, None, lines)
+    level_sections(None, "function", "x", None, None, lines)
     assert lines[3:] == ["    ValueError: no", "    cabe.", "", "Fuente: yo.", "    a"]
+
+
+def test_what_stands_before_a_colon_is_no_type():
+    described = [
+        "Da x.",
+        "",
+        "Devuelve:",
+        "    El par (a, b): a va",
+        "        delante.",
+        "",
+        "    Y b.",
+    ]
+    level_sections(None, "function", "x", None, None, described)
+    written = str(GoogleDocstring(described, Config()))
+    field = [":Devuelve:", "    El par (a, b): a va", "    delante.", "", "    Y b."]
+    assert written.splitlines()[2:] == field
+    attribute = ["Devuelve dos: a y b.", "", "Y más."]
+    keep_sentences(None, "property", "x", None, None, attribute)
+    written = str(GoogleDocstring(attribute, Config(), what="property", name="x"))
+    assert written == "\\\nDevuelve dos: a y b.\n\nY más."
 
 
 def test_no_line_begins_with_the_sign_after_a_formula():

@@ -27,6 +27,24 @@ def test_html_has_headers_and_escapes():
     assert page.find("b") is None
 
 
+@pytest.mark.parametrize(
+    ("cells", "numeric"),
+    [
+        (["2.0 ± 1.3", "—", "", 12000], True),
+        (["−38.8 %", "66 / 11", "1.2e+16"], True),
+        (["12", "no se puede"], False),
+        (["—", ""], False),
+        (["paso 1", "2.º"], False),
+        ([], False),
+    ],
+)
+def test_a_column_of_figures_is_aligned_whole(cells, numeric):
+    table = Table(["", "cuánto"], [["x", cell] for cell in cells])
+    page = BeautifulSoup(table._repr_html_(), "html.parser")
+    aligned = ["number" in cell.get("class", []) for cell in page.select("td, th[scope=col]")[1:]]
+    assert aligned == [numeric] * (1 + len(cells))
+
+
 def test_text_is_aligned():
     assert repr(TABLE).splitlines()[1:] == [
         "      pasos  acierto",

@@ -195,19 +195,27 @@ class SpanishIndex(SphinxTransform):
             node["entries"] = [(e[0], ENGLISH_MODULE.sub("módulo;", e[1]), *e[2:]) for e in entries]
 
 
-def level_errors(app: Sphinx, what, name, thing, options, lines: list[str]) -> None:
-    """Pone los demás renglones de un error a la altura del primero.
+def level_sections(app: Sphinx, what, name, thing, options, lines: list[str]) -> None:
+    """Pone los demás renglones de un error, y de lo que se devuelve, a la altura del primero.
 
-    Más adentro, napoleon los lee como la definición de un término.
+    Más adentro, napoleon los lee como la definición de un término. Y lo que se devuelve va ya como
+    campo: de lo que hay delante de dos puntos, napoleon haría un tipo.
     """
     inside = False
     for i, line in enumerate(lines):
         deep = len(line) - len(line.lstrip())
-        if line.strip() == "Errores:":
+        if line.strip() in ("Errores:", "Devuelve:"):
             inside, level = True, deep + 4
+            lines[i] = line.replace("Devuelve:", ":Devuelve:")
         elif inside and line.strip():
             inside = deep >= level
             lines[i] = line[deep - level :] if inside else line
+
+
+def keep_sentences(app: Sphinx, what, name, thing, options, lines: list[str]) -> None:
+    """La oración que describe un atributo empieza aparte: si lleva dos puntos, no es un tipo."""
+    if what in ("attribute", "data", "property") and lines:
+        lines.insert(0, "\\")  # nada: un salto de renglón que reStructuredText no cuenta
 
 
 ENGLISH_MODULE = re.compile(r"^module;")
@@ -222,6 +230,7 @@ def setup(app: Sphinx) -> None:
     app.connect("html-page-context", lead_to_chapters)
     app.connect("doctree-resolved", drop_thebe_markup, priority=990)
     app.connect("build-finished", leave_measuring_to_us)
-    app.connect("autodoc-process-docstring", level_errors, priority=400)  # antes que napoleon
+    for mend in (level_sections, keep_sentences):
+        app.connect("autodoc-process-docstring", mend, priority=400)  # antes que napoleon
     app.connect("autodoc-skip-member", drop_english_fields)
     app.connect("autodoc-process-docstring", link_sources)
