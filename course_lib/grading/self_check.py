@@ -19,9 +19,9 @@ from typing import Any
 
 from course_lib._extras import extra
 from course_lib.grading import submission
-from course_lib.grading.sandbox.library_view import answers_of
 from course_lib.grading.sandbox.wire import clean
 from course_lib.judging.check import find_exercise, topic_exercises
+from course_lib.judging.refusal import answers_of
 from course_lib.judging.verdict import Verdict
 from course_lib.notebooks.execution import CellFailedError, execute_whole, verdicts
 from course_lib.notebooks.fingerprint import imported_modules, is_check, parse_cell

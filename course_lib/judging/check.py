@@ -27,6 +27,7 @@ from course_lib.judging.judge import (
 from course_lib.judging.notebook_verdict import NotebookVerdict, notebook_verdict
 from course_lib.judging.owner import allotted, set_owner
 from course_lib.judging.owner import owner as owner_now
+from course_lib.judging.refusal import as_when_graded
 from course_lib.judging.running import draw_cases, run_cases, run_gradients, told_failure
 from course_lib.judging.session import TooLongError, limited
 from course_lib.judging.verdict import Verdict
@@ -108,6 +109,7 @@ def _notebook_seed() -> int:
 
 def status_now(exercise: Exercise, student: Any) -> str:
     """Dice cómo está una respuesta (`correct`, `pending`…), sin buscar por qué."""
+    student = as_when_graded(exercise, student)
     try:
         verdict = limited(
             MOST_SECONDS, lambda: first_verdict(exercise, student, seed=_notebook_seed())
@@ -119,6 +121,7 @@ def status_now(exercise: Exercise, student: Any) -> str:
 
 def _judged(exercise: Exercise, student: Any, seed: int, seconds: float) -> Verdict:
     """Da el veredicto; un código que no termina también tiene el suyo."""
+    student = as_when_graded(exercise, student)
     try:
         verdict = limited(seconds, lambda: first_verdict(exercise, student, seed=seed))
     except TooLongError as error:

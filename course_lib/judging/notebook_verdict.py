@@ -22,6 +22,7 @@ from course_lib.judging.compiled import PREPARED, exercise_after
 from course_lib.judging.exercise import Exercise
 from course_lib.judging.invariants import told_invariants
 from course_lib.judging.plain_data import tensors_in
+from course_lib.judging.refusal import as_when_graded
 from course_lib.judging.relations import told_relation
 from course_lib.judging.running import draw_cases, run_cases
 from course_lib.judging.session import TooLongError, limited
@@ -84,12 +85,12 @@ def notebook_verdict(
         seconds: lo que se espera a su código.
     """
     times = session.note_try(verdict, student)
-    case, facts = None, []
+    case, facts, graded = None, [], as_when_graded(exercise, student)
     failed = verdict.status in ("wrong", "error")
     if failed and seed is not None and verdict.case_index is not None and callable(student):
         with contextlib.suppress(TooLongError):  # con estas entradas tarda; el veredicto ya está
             case, facts = limited(
-                seconds, lambda: _seen(exercise, verdict, student, seed, hand=times > 2)
+                seconds, lambda: _seen(exercise, verdict, graded, seed, hand=times > 2)
             )
     told = NotebookVerdict(
         **{field.name: getattr(verdict, field.name) for field in fields(Verdict)},

@@ -48,12 +48,7 @@ from course_lib.grading.sandbox.judge import (
     renew_cpu,
     run_judge,
 )
-from course_lib.grading.sandbox.library_view import (
-    answers_of,
-    library_modules,
-    used_inside,
-    write_view,
-)
+from course_lib.grading.sandbox.library_view import library_modules, used_inside, write_view
 from course_lib.grading.sandbox.remote import Peer, RemoteFunction
 from course_lib.grading.sandbox.told_errors import ErrorFilter
 from course_lib.grading.sandbox.wire import (
@@ -80,6 +75,7 @@ from course_lib.grading.submission import (
 )
 from course_lib.judging.check import first_verdict, recognise_two, topic_exercises
 from course_lib.judging.exercise import Exercise
+from course_lib.judging.refusal import answers_of
 from course_lib.judging.running import draw_cases, remembering, run_cases
 from course_lib.judging.verdict import Verdict
 

@@ -1,7 +1,7 @@
 """La parte de la biblioteca que un estudiante puede usar: la que su cuaderno le da.
 
 Son los módulos que importa el cuaderno del tema, y los que ellos necesitan; nunca los que juzgan
-(`_HIDDEN`). Si alguno contiene la respuesta de un ejercicio, para ese ejercicio se copia sin ella.
+(`HIDDEN`). Si alguno contiene la respuesta de un ejercicio, para ese ejercicio se copia sin ella.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 from pathlib import Path
 
 import course_lib
-from course_lib.judging.exercise import Exercise
+from course_lib.judging.refusal import HIDDEN, answer_message
 from course_lib.notebooks.fingerprint import module_files, reachable_modules
 
 # Otros nombres de un módulo: los que da un cuaderno de antes de que se juntaran.
@@ -21,22 +21,13 @@ _OTHER_NAMES = {
         "course_lib.primitives.softmax",
     )
 }
-_HIDDEN = tuple(f"course_lib.{x}" for x in ("judging", "notebooks", "grading", "cli"))
-
-
-def answers_of(exercise: Exercise) -> tuple[str, ...]:
-    """Da los nombres completos que son la respuesta: los que declara, y su propia referencia."""
-    module = getattr(exercise.reference, "__module__", None) or ""
-    name = getattr(exercise.reference, "__qualname__", "")
-    from_library = module.startswith("course_lib.") and not module.startswith(_HIDDEN)
-    return tuple(sorted({*exercise.answers, *([f"{module}.{name}"] if from_library else [])}))
 
 
 @functools.cache
 def library_modules(tools: frozenset[str]) -> tuple[str, ...]:
     """Da los módulos de la vista, a partir de los que el cuaderno importa."""
-    wanted = [name for name in tools if not name.startswith(_HIDDEN)]
-    return tuple(n for n in reachable_modules(wanted) if not n.startswith(_HIDDEN))
+    wanted = [name for name in tools if not name.startswith(HIDDEN)]
+    return tuple(n for n in reachable_modules(wanted) if not n.startswith(HIDDEN))
 
 
 @functools.cache
@@ -71,8 +62,6 @@ def write_view(folder: Path, tools: frozenset[str], answers: tuple[str, ...]) ->
 
 def without(source: str, names: list[str]) -> str:
     """Da el código de un módulo en que esas funciones o clases solo dicen que son la respuesta."""
-    from course_lib.grading.sandbox.worker import answer_message  # que solo existe donde hay caja
-
     tree = ast.parse(source)
     for index, node in enumerate(tree.body):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in names:

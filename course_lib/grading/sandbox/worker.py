@@ -50,6 +50,7 @@ from course_lib.grading.sandbox.wire import Channel, ChannelClosedError, encode
 from course_lib.judging import check as check_module
 from course_lib.judging import running
 from course_lib.judging.plain_data import plain
+from course_lib.judging.refusal import answer_message
 from course_lib.judging.running import quiet_and_seeded, told_failure
 
 _PRELOADED = (
@@ -256,8 +257,3 @@ def _refusal(name: str) -> Callable:
         raise ImportError(answer_message(name))
 
     return refuse
-
-
-def answer_message(name: str) -> str:
-    """Lo que se contesta a quien usa lo que el ejercicio pide escribir."""
-    return f"«{name}» es la respuesta de este ejercicio, y al calificar no está: escribe la tuya"

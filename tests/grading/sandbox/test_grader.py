@@ -16,7 +16,7 @@ import pytest
 from course_lib.grading.sandbox import grader as grader_module
 from course_lib.grading.sandbox.box import SandboxError
 from course_lib.grading.sandbox.grader import Grader, Progress
-from course_lib.grading.sandbox.library_view import answers_of, library_modules, without
+from course_lib.grading.sandbox.library_view import library_modules, without
 from course_lib.grading.submission import (
     exercises_folder,
     guess_topic,
@@ -27,6 +27,7 @@ from course_lib.grading.submission import (
     unusual_names,
 )
 from course_lib.judging.exercise import Exercise, Misconception
+from course_lib.judging.refusal import answers_of
 from course_lib.notebooks.fingerprint import EXERCISES
 from tests.grading.sandbox.hostile.cases import CHECKS, HARD, IMPORTS, SOFT, TIES, WRONG, notebook
 
