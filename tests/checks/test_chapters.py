@@ -95,7 +95,10 @@ def _only_by_name(taken) -> bool:
 def answers_to(name: str) -> list[str]:
     """Las funciones enseñadas que, tal cual, contestan un ejercicio."""
     # Sin sus errores frecuentes: se pregunta si está bien, y lo que tarda es buscar por qué no.
-    exercise = replace(find_exercise(name), misconceptions=())
+    # Y antes que todos los casos, el primero: casi ninguna lo acierta, y con entradas que no son
+    # las suyas alguna reserva gigas, que el plazo no corta a medias.
+    exercise = replace(find_exercise(name), misconceptions=(), partial=())
+    first = replace(exercise, cases=lambda rng: exercise.cases(rng)[:1])
     if not inspect.isfunction(exercise.reference):
         return []
     names = list(inspect.signature(exercise.reference).parameters)
@@ -104,7 +107,7 @@ def answers_to(name: str) -> list[str]:
             place
             for place, function in shown().items()
             for way in ways_of_calling(function, names)
-            if _is_right(exercise, way)
+            if _is_right(first, way) and _is_right(exercise, way)
         ]
 
 
