@@ -149,11 +149,12 @@ def test_the_translator_reads_no_line_it_is_measured_with(lines):
     assert not {*lines.unseen} & {*lines.train} and not {*lines.titles} & {*lines.measured}
 
 
-def test_a_step_of_the_script_trains(lines):
+def test_a_step_of_the_script_trains(lines, monkeypatch):
+    monkeypatch.setattr(translating, "WARMUP", 20)
     translator = translating.initial_translator(lines.train[:200])
     before = [p.clone() for p in translator.model.parameters()]
     ready = translating.batches(translator, lines.train[:200])
-    history = translating.train_model(translator.model, ready, translating.WARMUP + 1)
+    history = translating.train_model(translator.model, ready, 2 * translating.WARMUP)
     assert history.smoothed()[-1] < history.loss[0] / 2
     assert not any(map(torch.equal, before, translator.model.parameters()))
 
@@ -215,15 +216,29 @@ def test_the_stored_translator_of_messages_goes_both_ways():
 # Los de los laboratorios: se entrenan en unos minutos
 
 
-def test_the_stored_searcher_gives_each_box_its_steps():
+@pytest.fixture(scope="module")
+def lists():
+    return universal_transformer.splits(searching.SEED)
+
+
+@pytest.fixture(scope="module")
+def opinions():
+    return text_classifier.splits(classifying.SEED)
+
+
+@pytest.fixture(scope="module")
+def soups():
+    return transformer_xl.splits(remembering.SEED)
+
+
+def test_the_stored_searcher_gives_each_box_its_steps(lists):
     model, record = (
         searching.read_searcher(MODELS / "universal_transformer"),
         read_record("universal_transformer"),
     )
     assert model.config == searching.SearcherConfig() and not model.training
-    data = universal_transformer.splits(searching.SEED)
-    assert not {*data.train} & {*data.test}
-    found = searching.results(model, data)
+    assert not {*lists.train} & {*lists.test}
+    found = searching.results(model, lists)
     assert found == pytest.approx(record["results"], abs=0.1)
     steps = [
         found[f"a {where}, pasos"] for where in ("0 saltos", "1 salto", "2 saltos", "3 saltos")
@@ -231,21 +246,20 @@ def test_the_stored_searcher_gives_each_box_its_steps():
     assert all(abs(step - hops - 1) < 0.5 for hops, step in enumerate(steps))
 
 
-def test_a_step_of_each_part_of_the_searcher_trains():
-    lists = universal_transformer.splits(1)
+def test_a_step_of_each_part_of_the_searcher_trains(lists):
     small = lists._replace(train=lists.train[:200])
     model, history = searching.train_stored(small, first=12, second=4)
     assert len(history.loss) == 16 and history.loss[11] < history.loss[0]
     assert model.encoder.computation.halting.bias.item() != -3.0
 
 
-def test_the_stored_classifier_reads_frames_it_never_saw():
+def test_the_stored_classifier_reads_frames_it_never_saw(opinions):
     model, vocabulary = classifying.read_classifier(MODELS / "text_classifier")
-    data, record = text_classifier.splits(classifying.SEED), read_record("text_classifier")
-    assert vocabulary.words == WordVocabulary.build([text for text, _ in data.train]).words
+    record = read_record("text_classifier")
+    assert vocabulary.words == WordVocabulary.build([text for text, _ in opinions.train]).words
     assert model.config == classifying.initial_model(vocabulary).config and not model.training
-    assert not {*data.train} & {*data.test}
-    found = classifying.results(model, vocabulary, data.test)
+    assert not {*opinions.train} & {*opinions.test}
+    found = classifying.results(model, vocabulary, opinions.test)
     assert (
         found.items()
         <= {k: pytest.approx(v, abs=0.2) for k, v in record["results"].items()}.items()
@@ -253,8 +267,8 @@ def test_the_stored_classifier_reads_frames_it_never_saw():
     assert found["armazones apartados, %"] > 98
 
 
-def test_a_step_of_the_classifier_trains_with_words_it_cannot_read():
-    examples = text_classifier.splits(1).train[:300]
+def test_a_step_of_the_classifier_trains_with_words_it_cannot_read(opinions):
+    examples = opinions.train[:300]
     model, vocabulary, history = classifying.train_stored(examples, steps=30)
     assert history.smoothed(5)[-1] < history.loss[0]
     token_ids, _ = next(classifying.batches(vocabulary, examples))
@@ -268,22 +282,22 @@ def test_the_chapter_says_what_the_card_of_the_classifier_says():
     assert f"acierta el {found:.1f} % de los armazones apartados" in text
 
 
-def test_the_stored_transformer_xl_names_what_the_list_announced():
+def test_the_stored_transformer_xl_names_what_the_list_announced(soups):
     model, vocabulary = remembering.read_reader(MODELS / "transformer_xl")
-    data, record = transformer_xl.splits(remembering.SEED), read_record("transformer_xl")
+    record = read_record("transformer_xl")
     assert vocabulary.words == remembering.learned_vocabulary().words
     assert model.config == remembering.initial_model(vocabulary).config and not model.training
-    apart = {soup.combination for soup in data.test}
-    assert not apart & {soup.combination for soup in (*data.train, *data.validation)}
-    found = remembering.results(model, vocabulary, data.test)
+    apart = {soup.combination for soup in soups.test}
+    assert not apart & {soup.combination for soup in (*soups.train, *soups.validation)}
+    found = remembering.results(model, vocabulary, soups.test)
     assert found == pytest.approx(record["results"], abs=0.03)
     late = [found[f"menciones tardías, {how}"] for how in ("con memoria", "sin memoria")]
     assert late[0] < 0.1 < 1 < late[1] and found["prefiere la de la lista, %"] > 95
 
 
-def test_a_step_of_the_transformer_xl_trains():
-    few = transformer_xl.splits(1)
-    _, vocabulary, history = remembering.train_stored(few._replace(train=few.train[:60]), 30)
+def test_a_step_of_the_transformer_xl_trains(soups):
+    few = soups._replace(train=soups.train[:60])
+    _, vocabulary, history = remembering.train_stored(few, 30)
     assert history.smoothed(5)[-1] < history.loss[0]
     assert remembering.numbered(vocabulary, ["</s>", "dragón"])[1] == vocabulary.unknown_id
 
