@@ -351,8 +351,8 @@ def pairs_like(
     pairs = list(pairs)
     runs = [run_cases, run_gradients] if property == "gradient" else [run_cases]
     for drawn, run in itertools.product(range(seed, seed + DRAWS_FOR_TWO), runs):
-        if not pairs:
-            break
+        if not pairs or (drawn > seed and all(both is answer for *_, both in pairs)):
+            break  # ninguna, o solo ella misma
         cases = draw_cases(exercise, drawn)
         outcomes = run(exercise, answer, cases)
         pairs = [p for p in pairs if _is_alike(exercise, p[2], cases, outcomes, run)]
