@@ -72,10 +72,11 @@ def _answer(student: object, exercise: str) -> object:
     found = [a for a in answers if exercise in (a.result.exercise, _short(a))]
     if len(found) == 1:
         return found[0]
-    known = ", ".join(a.result.exercise for a in (found or answers)) or "ninguno"
-    raise typer.BadParameter(
-        f"De {student.name} no se calificó un solo «{exercise}». Se calificaron: {known}."
-    )
+    known = ", ".join(a.result.exercise for a in (found or answers))
+    if found:
+        raise typer.BadParameter(f"«{exercise}» puede ser {known}: di también el tema.")
+    there = f"se calificó {known}" if known else "no se calificó nada, y el informe dice por qué"
+    raise typer.BadParameter(f"De {student.name} no hay «{exercise}»: {there}.")
 
 
 def _short(answer: object) -> str:

@@ -27,7 +27,7 @@ from course_lib.grading.classroom.course_gradebook import CourseGradebook, Grade
 from course_lib.grading.classroom.platform_names import SOURCES
 from course_lib.grading.classroom.preview import Foreseen, foresee, look_alikes_told
 from course_lib.grading.classroom.publication import Published, TopicsError, publish
-from course_lib.grading.classroom.results import ClassResults, Graded
+from course_lib.grading.classroom.results import ClassResults, Graded, counted_worth
 from course_lib.grading.classroom.roster import read_roster
 from course_lib.grading.classroom.spreadsheets import SpreadsheetError, by_hand
 from course_lib.grading.classroom.worksheet import WorksheetError
@@ -204,8 +204,8 @@ def _publish(
             for one in rubric.with_rubric(before, points)
         ]
         old = overrides.with_those_that_fit(old, by_hand)
-        worth = ClassResults(old, results.counted, course).max_points
-        fit = overrides.with_totals_that_fit(by_hand, worth)
+        worth = counted_worth(old, results.counted, course)
+        fit = overrides.with_totals_that_fit(by_hand, sum(worth.values()))
         old = ClassResults(old, results.counted, course, fit)
         printed["changes"] = ClassComparison(old, results)
     published = publish(results, folder, **printed)

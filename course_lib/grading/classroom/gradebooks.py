@@ -225,8 +225,9 @@ def _comment(student: Student) -> str:
 
 def _comment_line(heading: str, result: ExerciseResult) -> str:
     score = f"{html_cell(heading)} ({short_number(result.points)} de {result.max_points})"
-    message = html_cell(clean_name(result.message or _UNTOLD.get(result.status, ""), 600))
-    return f"<li>{score}: {message}</li>" if message else f"<li>{score}</li>"
+    said = clean_name(result.message or _UNTOLD.get(result.status, ""), 600)
+    end = "." if said and said[-1] not in ".!?…:" else ""
+    return f"<li>{score}: {html_cell(said)}{end}</li>" if said else f"<li>{score}</li>"
 
 
 # La retroalimentación

@@ -31,6 +31,11 @@ class SameCode:
     students: list[Student]
     answers: list[list[tuple[Student, GradedAnswer]]]
 
+    @property
+    def shared_by_all(self) -> bool:
+        """Si todos tienen iguales todas: a quien se une por otra persona no le pasa."""
+        return all(len(own) == len(self.students) for own in self.answers)
+
 
 def same_code(students: Iterable[Student], topic: str) -> list[SameCode]:
     """Da los grupos de estudiantes con varias respuestas iguales en un tema.

@@ -87,8 +87,7 @@ class ClassResults:
         self.asked = sorted(set(topics))
         done = [one.result for one in self.works if one.result.status == "graded"]
         self.worth = _worth(done)
-        own = {topic: worth for topic, worth in self.worth.items() if course.includes(topic)}
-        self.counted = _asked_worth(self.asked, self.worth) or own
+        self.counted = counted_worth(self.works, self.asked, course)
         self.students = _students(self.works, self.counted, course, self.by_hand)
         for student in self.students if anonymous else ():
             student.page = ""
@@ -147,6 +146,21 @@ class ClassResults:
         """Cuántos aprueban; None si el curso no dice con cuánto."""
         known = [grade.passed for grade in self.grades if grade.passed is not None]
         return sum(known) if known else None
+
+
+def counted_worth(
+    works: Iterable[Graded], topics: Iterable[str], course: CourseSettings
+) -> dict[str, int]:
+    """Da los temas que cuentan en la nota y lo que vale cada uno.
+
+    Argumentos:
+        works: todas las entregas, ya calificadas.
+        topics: los temas de la tarea; si no hay, cuentan los del curso que se entregaron.
+        course: el curso.
+    """
+    worth = _worth(one.result for one in works if one.result.status == "graded")
+    own = {topic: points for topic, points in worth.items() if course.includes(topic)}
+    return _asked_worth(sorted(topics), worth) or own
 
 
 def _worth(results: Iterable[SubmissionResult]) -> dict[str, int]:

@@ -115,7 +115,8 @@ def _distance(value: Any, wanted: Any) -> str:
     ):
         return ""
     pairs = zip(found, targets, strict=True)
-    most = max(((a.double() - b.double()).abs().max().item() for a, b in pairs), default=0.0)
+    apart = [(a.double() - b.double()).abs() for a, b in pairs]
+    most = max((each.nan_to_num(0.0, posinf=torch.inf).max().item() for each in apart), default=0.0)
     return f"\n\nmayor diferencia con lo esperado: {most:.3g}" if most else ""
 
 

@@ -6,15 +6,18 @@ import textwrap
 
 import pytest
 import torch
+import typer
 from bs4 import BeautifulSoup
 from typer.testing import CliRunner
 
 from course_lib.cli import app
+from course_lib.cli.explain import _answer
 from course_lib.grading.classroom.class_run import ClassFolder, grade_class, read_class
-from course_lib.grading.classroom.collection import collect
+from course_lib.grading.classroom.collection import Entry, collect
 from course_lib.grading.classroom.publication import publish
-from course_lib.grading.classroom.results import ClassResults
-from course_lib.grading.sandbox.evidence import _readable_tensors, _shown
+from course_lib.grading.classroom.results import ClassResults, Graded
+from course_lib.grading.sandbox.evidence import _distance, _readable_tensors, _shown
+from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 from course_lib.grading.submission import topic_sheet
 from tests.grading.class_zip import CORRECT, PENDING, notebook
 
@@ -87,6 +90,15 @@ def test_a_wrong_answer_keeps_its_code_and_the_case_in_which_it_fails(out):
     assert soft.expected not in soft.obtained and 0 < float(found[1]) < 1
     assert seen[HARD].obtained.startswith("se detuvo con IndexError: un texto suyo\nlínea ")
     assert seen[HARD].expected.startswith("tensor([[")
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [([1.0, float("nan")], ""), ([1.5, float("nan")], ": 0.5"), ([float("inf"), 2.0], ": inf")],
+)
+def test_what_is_not_a_number_is_not_the_largest_difference(found, told):
+    shown = _distance(torch.tensor(found), torch.tensor([1.0, 2.0]))
+    assert shown.endswith(told) and ("diferencia" in shown) == bool(told)
 
 
 def test_a_right_answer_keeps_only_its_code(out):
@@ -180,12 +192,32 @@ def test_explain_says_the_same_in_the_terminal(out):
     [
         (["nadie", "soft_argmax"], "No hay nadie que se llame «nadie»"),
         (["g", "soft_argmax"], "puede ser Ana García, Ángel Gil"),
-        (["ana", "nothing"], "Se calificaron: attention.soft_argmax,"),
+        (["ana", "nothing"], "no hay «nothing»: se calificó attention.soft_argmax,"),
     ],
 )
 def test_explain_says_whom_or_what_it_does_not_find(out, arguments, message):
     told = explain(*arguments, "--out", out)
     assert told.exit_code == 2 and message in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("topics", "told"),
+    [
+        ((), "De Ana no hay «uno»: no se calificó nada, y el informe dice por qué."),
+        (("a", "b"), "«uno» puede ser a.uno, b.uno: di también el tema."),
+    ],
+)
+def test_explain_says_why_it_does_not_find_one(topics, told):
+    works = [
+        Graded(
+            Entry("Ana", name, "t.ipynb", b""),
+            SubmissionResult("graded", "", name, (ExerciseResult(f"{name}.uno", "wrong", 0, 1),)),
+        )
+        for name in topics
+    ] or [Graded(Entry("Ana", "k", "t.ipynb", b""), SubmissionResult("unreadable", "vacío"))]
+    (student,) = ClassResults(works).students
+    with pytest.raises(typer.BadParameter, match=re.escape(told)):
+        _answer(student, "uno")
 
 
 def test_explain_needs_the_folder_of_a_class(tmp_path):

@@ -243,9 +243,9 @@ def test_a_comment_names_what_is_pending_and_no_hint_of_what_is_right(tmp_path):
     write_worksheet([work], tmp_path / "o.csv", template)
     comment = read_as_moodle((tmp_path / "o.csv").read_bytes())[7][1]
     assert re.findall("<li>(.*?)</li>", comment) == [
-        "a.uno (0 de 1): pendiente",
-        "a.dos (0 de 1): falta",
-        "a.cuatro (1 de 2): los pesos `A` &lt; 1",
+        "a.uno (0 de 1): pendiente.",
+        "a.dos (0 de 1): falta.",
+        "a.cuatro (1 de 2): los pesos `A` &lt; 1.",
     ]
 
 

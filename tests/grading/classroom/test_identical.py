@@ -1,5 +1,7 @@
 """Respuestas idénticas: qué código es el mismo, y de quiénes se avisa."""
 
+from dataclasses import replace
+
 from bs4 import BeautifulSoup
 
 from course_lib.grading.classroom.collection import Entry
@@ -111,6 +113,25 @@ def test_the_report_shows_the_code_side_by_side():
     assert shown == [[f"# Ana: {mark}", f"# Luis: {mark}"] for mark in "abc"]
     alone = BeautifulSoup(class_report(ClassResults(works[:1])), "html.parser")
     assert alone.select_one("#same-code") is None
+
+
+def test_of_those_joined_by_someone_each_answer_says_whose_it_is():
+    chain = [work("Ana", *"abc---"), work("Eva", *"abcdef"), work("Luis", *"---def")]
+    many = [work(f"Noa {i}", *"xyz") for i in range(6)]
+    twin = [replace(w, entry=replace(w.entry, student="Eva", participant="7")) for w in chain[1:2]]
+    fill = [work(f"Otra {i:02}") for i in range(20)]
+    page = class_report(ClassResults([*chain, *many, *twin, *fill]))
+    section = BeautifulSoup(page, "html.parser").select_one("#same-code")
+    told = [
+        " ".join(each.get_text().split())
+        for each in section.select("h3, summary, h3 + p, details > p")
+    ]
+    assert "Atención: 6 respuestas que tienen igual dos o más de ellos." in told
+    assert "Ejercicio 1 · El arg max suave · Ana, Eva 7 y Eva" in " ".join(told).replace(
+        "Eva y Eva 7", "Eva 7 y Eva"
+    )
+    assert "Atención: 3 respuestas iguales." in told
+    assert "Y lo tienen igual Noa 4 y Noa 5." in told
 
 
 def test_an_answer_like_the_solution_is_shown_beside_it():

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from course_lib.course_settings import CourseSettings
 from course_lib.grading.classroom.collection import Entry
 from course_lib.grading.classroom.report import class_report, feedback_page
-from course_lib.grading.classroom.results import ClassResults, Graded
+from course_lib.grading.classroom.results import ClassResults, Graded, topic_outline
 from course_lib.grading.classroom.untrusted_text import (
     visible,
 )
@@ -142,6 +142,19 @@ def test_what_to_do_next_names_the_exercises_and_the_chapters():
     assert links == ["https://curso.example/libro/book/attention.html"]
     targets = {a["href"][1:] for a in page.select("a[href^='#']")}
     assert targets and targets <= {tag["id"] for tag in page.select("[id]")}
+
+
+def test_several_topics_are_told_as_one_says_them():
+    right = SubmissionResult("graded", "", "bert", (ExerciseResult("bert.uno", "wrong", 0, 2),))
+    other = replace(right, topic="palm", exercises=(ExerciseResult("palm.uno", "wrong", 0, 2),))
+    works = [typical(), Graded(entry(source="b"), right), Graded(entry(source="p"), other)]
+    following = said(page_of(works))
+    told = "course check attention.ipynb, course check bert.ipynb y course check palm.ipynb dan"
+    assert told in following.replace(" ,", ",")
+    assert "course check attention.ipynb da las mismas" in said(page_of(works[:1]))
+    titles = [topic_outline(name).title for name in ("attention", "bert", "palm")]
+    report = said(report_of(works))
+    assert f"cuentan {titles[0]}, {titles[1]} y {titles[2]}: lo que se entregó" in report
 
 
 def test_a_chapter_that_is_not_in_the_course_is_not_linked():
@@ -282,7 +295,7 @@ def test_students_are_in_alphabetical_order_and_the_best_notebook_counts():
     people.append(graded(answer("soft_argmax", "pending"), who=entry("Zoé", 1, "otro.ipynb")))
     rows = table_of(report_of(people), "Tabla de estudiantes")[1:]
     assert [row[0] for row in rows] == ["ana", "Ángela", "Óscar", "Pablo", "Zoé"]
-    assert rows[-1][1:3] == ["1", "100"] and rows[-1][-1] == "2"
+    assert rows[-1][1:3] == ["1", "100"] and rows[-1][-1] == "código · 2"
 
 
 def test_namesakes_are_told_apart():

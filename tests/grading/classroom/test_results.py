@@ -2,8 +2,15 @@
 
 import pytest
 
+from course_lib.course_settings import AS_IT_COMES
 from course_lib.grading.classroom.collection import Entry
-from course_lib.grading.classroom.results import ClassResults, Graded, percent, topic_outline
+from course_lib.grading.classroom.results import (
+    ClassResults,
+    Graded,
+    counted_worth,
+    percent,
+    topic_outline,
+)
 from course_lib.grading.classroom.untrusted_text import hint_html
 from course_lib.grading.sandbox.grader import ExerciseResult, SubmissionResult
 from course_lib.grading.submission import exercises_folder
@@ -54,6 +61,14 @@ def test_who_delivered_nothing_that_counts_has_no_grade_and_is_told():
     assert results.percents == [30, 0], "un cero es de quien entregó lo que se pedía"
     (luis,) = results.off_topic
     assert luis.off_topic == "solo entregó «b», que no cuenta para esta nota"
+
+
+@pytest.mark.parametrize("topics", [(), ["a"], ["a", "b"], ["attention"]])
+def test_what_a_class_is_worth_is_known_without_counting_it(topics):
+    works = [graded("Ana", "a", 3), graded("Luis", "b", 9), graded("Eva", None, 0, status="failed")]
+    results = ClassResults(works, topics)
+    worth = counted_worth(works, topics, AS_IT_COMES)
+    assert worth == results.counted and sum(worth.values()) == results.max_points > 0
 
 
 def test_a_topic_counts_every_notebook_and_each_student_once():
