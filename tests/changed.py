@@ -21,6 +21,8 @@ ELSEWHERE = {
     "solutions": ["tests/checks/test_solutions.py", "tests/checks/test_statements.py"],
 }
 ALWAYS = ["tests/test_architecture.py"]
+# Lo que otro lanza en un proceso suyo, sin importarlo.
+LAUNCHED_BY = {"course_lib.grading.sandbox.worker": {"course_lib.grading.sandbox.grader"}}
 
 
 def git(*arguments: str) -> list[str]:
@@ -82,7 +84,8 @@ def _modules(file: Path) -> set[str]:
 
 def _importing(module: str) -> set[str]:
     known = module in _graph().modules
-    return _graph().find_modules_that_directly_import(module) if known else set()
+    launchers = LAUNCHED_BY.get(module, set())
+    return launchers | (_graph().find_modules_that_directly_import(module) if known else set())
 
 
 if __name__ == "__main__":

@@ -187,7 +187,9 @@ def test_with_the_core_alone_an_answer_is_checked_and_drawn():
 import torch
 from course_lib import check
 from course_lib.plotting import plot_attention
-from course_lib.primitives import soft_argmax
+
+def soft_argmax(scores, beta):
+    return torch.softmax(beta * scores, dim=-1)
 
 print(check("attention.soft_argmax", soft_argmax).status)
 plot_attention(torch.eye(2), alt="la identidad")

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 READING = {
     "transformer": (9, 841),
     "bert": (8, 819),
-    "palm": (10, 908),
+    "palm": (10, 914),
     "transformer_xl": (10, 934),
     "universal_transformer": (10, 1012),
 }
