@@ -225,7 +225,7 @@ def _environment() -> jinja2.Environment:
         "property": _property,
         "slow_part": _slow_part,
         "sentence": sentence,
-        "together": _together,
+        "together": display.enumerated,
         "block": visible_block,
         "unbroken": unbroken,
         "visible": visible,
@@ -253,11 +253,6 @@ def _fingerprint(text: str) -> str:
 
 
 # Cómo se escribe cada cosa
-
-
-def _together(names: Sequence[str]) -> str:
-    """Los nombres, seguidos: «A, B y C»."""
-    return " y ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _property(result: ExerciseResult) -> str:
