@@ -26,6 +26,15 @@ __all__ = offer(
         ),
         ".reviews": ("Review", "load_reviews", "write_reviews"),
         ".segments": ("TokenStream", "segments"),
+        ".stories": (
+            "Question",
+            "StoryLine",
+            "generate_stories",
+            "questions",
+            "read_stories",
+            "task_path",
+            "write_stories",
+        ),
         ".tasks": (
             "choice_examples",
             "pair_examples",
