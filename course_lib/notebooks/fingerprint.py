@@ -22,7 +22,7 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import course_lib
 from course_lib._extras import extra
@@ -177,7 +177,7 @@ def _mentioned(source: str) -> set[str]:
 
 def reachable_modules(modules: Iterable[str]) -> list[str]:
     """Da los módulos que se cargan al importar unos dados, con los paquetes que los contienen."""
-    graph = _import_graph(_package_state())
+    graph = _import_graph()
     found: set[str] = set()
     waiting = {name for module in modules for name in (module, *_packages_of(module))}
     while waiting:
@@ -192,12 +192,30 @@ def reachable_modules(modules: Iterable[str]) -> list[str]:
     return sorted(found)
 
 
-@functools.lru_cache(maxsize=1)
-def _import_graph(state: tuple) -> Any:
-    """Construye el grafo una vez por cada estado de los archivos del paquete."""
-    with extra("author"):
-        import grimp
-    return grimp.build_graph(PACKAGE, cache_dir=None)
+class _Built(NamedTuple):
+    """El grafo de importaciones, de qué archivos salió y quién lo construyó."""
+
+    graph: Any
+    state: tuple
+    process: int
+
+
+_built: _Built | None = None
+
+
+def _import_graph() -> Any:
+    """Construye el grafo una vez por cada estado de los archivos del paquete.
+
+    Un hijo que nació al dividirse otro se queda con el de su padre, aunque los archivos cambien:
+    los hilos con que se lee no cruzan, y esperarlos es para siempre.
+    """
+    global _built
+    state = _package_state()
+    if _built is None or (_built.state != state and _built.process == os.getpid()):
+        with extra("author"):
+            import grimp
+        _built = _Built(grimp.build_graph(PACKAGE, cache_dir=None), state, os.getpid())
+    return _built.graph
 
 
 def _package_state() -> tuple:

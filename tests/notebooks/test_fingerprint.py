@@ -146,3 +146,30 @@ def test_it_follows_the_imports_with_their_packages_and_data(example_project):
 
 def test_the_files_of_a_module_exist():
     assert all(path.is_file() for path in module_files(["course_lib", "course_lib.judging.check"]))
+
+
+AFTER_FORK = """
+import os, signal
+from course_lib.notebooks import fingerprint
+state, built = fingerprint._package_state, []
+import grimp
+real = grimp.build_graph
+grimp.build_graph = lambda *args, **options: built.append(1) or real(*args, **options)
+before = fingerprint.reachable_modules(["course_lib.models.bert"])
+fingerprint._package_state = lambda: (*state(), "otro")
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    same = fingerprint.reachable_modules(["course_lib.models.bert"]) == before
+    os._exit(0 if same and len(built) == 1 else 1)
+print(os.waitpid(child, 0)[1])
+fingerprint.reachable_modules(["course_lib.models.bert"])
+print(len(built))
+"""
+
+
+def test_a_forked_process_keeps_the_graph_when_a_file_changes():
+    """Un juez que lo construyera otra vez esperaría siempre: los hilos de grimp no cruzan."""
+    command = [sys.executable, "-c", AFTER_FORK]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["0", "2"]  # el hijo, el de su padre; el padre, uno nuevo

@@ -38,6 +38,7 @@ from course_lib.grading.classroom.task import (
     grade_task,
 )
 from course_lib.grading.sandbox.box import Limits, SandboxError, why_unavailable
+from course_lib.grading.sandbox.cgroup import claim
 from course_lib.grading.sandbox.grader import SubmissionResult
 from course_lib.judging.owner import listed
 
@@ -126,6 +127,7 @@ def _lanes(workers: int, cluster: str | None, sandboxed: bool) -> Iterator[list[
         else:
             if sandboxed and (reason := why_unavailable()):
                 raise SandboxError(reason)
+            claim()  # antes de dividirse
             lanes = [ProcessLane() for _ in range(workers)]
         for lane in lanes:
             stack.callback(lane.close)

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_lib.grading.sandbox import box_root, syscalls
+from course_lib.grading.sandbox import box_root, cgroup, syscalls
 from course_lib.grading.sandbox.box_clock import Usage, process_cpu, process_waits
 
 LIBRARY = "/course"
@@ -110,6 +110,7 @@ class Sandbox(contextlib.AbstractContextManager):
         owner: int | None = None,
     ) -> None:
         self._private, self._owner = tuple(private), owner
+        self.group: cgroup.Group | None = None
         self.user = 0 if os.getuid() else _FIRST_USER + os.getpid() % 50_000
         if shutil.which("bwrap") is None:
             raise SandboxError("Falta bubblewrap: sudo apt-get install bubblewrap.")
@@ -135,6 +136,9 @@ class Sandbox(contextlib.AbstractContextManager):
             os.close(given)
         with os.fdopen(reading, "rb") as info:
             self._start(info.read())
+        if (parent := cgroup.shared()) is not None:
+            with contextlib.suppress(OSError):  # ya no está cedido: quedan los demás límites
+                self.group = cgroup.Group(parent, limits.memory, limits.processes)
 
     def _start(self, info: bytes) -> None:
         self._process.stdin.write(b"\n")
@@ -180,6 +184,8 @@ class Sandbox(contextlib.AbstractContextManager):
                         memory += int(pages) * resource.getpagesize()
                         cpu += process_cpu(process, _TICKS)
                         waits |= process_waits(process)
+        if self.group is not None:
+            cpu = self.group.cpu
         return Usage(memory, cpu, waits)
 
     def close(self) -> None:
@@ -193,6 +199,8 @@ class Sandbox(contextlib.AbstractContextManager):
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
+        if self.group is not None:
+            self.group.close()
 
     def __exit__(self, *error: object) -> None:
         self.close()

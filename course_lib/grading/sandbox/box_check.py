@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_lib.grading.sandbox import syscalls
+from course_lib.grading.sandbox import cgroup, syscalls
 from course_lib.grading.sandbox.box import Limits, Sandbox, SandboxError, why_unavailable
 
 _NAMESPACES = ("bwrap", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "/bin/true")
@@ -43,6 +43,7 @@ def box_parts() -> Iterator[BoxPart]:
         ("libseccomp", _filter),
         ("espacios de nombres", _namespaces),
         ("construcción", _box),
+        ("grupo de control", _group),
         ("entrega de prueba", _delivery),
     ):
         found, remedy = tried()
@@ -107,6 +108,12 @@ def _box() -> tuple[str, str]:
             return f"se construyó (proceso {box.pid})", ""
     except SandboxError as error:
         return "", str(error)
+
+
+def _group() -> tuple[str, str]:
+    if cgroup.claim():
+        return "el núcleo limita cada caja entera", ""
+    return f"no cedido: cada proceso tiene sus límites. Para ceder uno: {cgroup.AS_GROUP}", ""
 
 
 def _delivery() -> tuple[str, str]:

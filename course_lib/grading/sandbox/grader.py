@@ -482,12 +482,15 @@ class Worker(contextlib.AbstractContextManager):
         ours, theirs = socket.socketpair()
         self._ended, report = os.pipe()
         namespaces = self._sandbox.namespaces() if self._sandbox else []
+        group = self._sandbox.group if self._sandbox else None
+        entrance = [group.entrance()] if group else []
         library = LIBRARY if self._sandbox else str(view)
         order = {"library": library, "blocked": blocked, "limits": asdict(grader.limits)}
+        order["grouped"] = bool(entrance)
         order |= {"user": self._sandbox.user} if self._sandbox else {"home": self._home.name}
         with theirs:
-            grader.order(order, [theirs.fileno(), report, *namespaces])
-        for descriptor in (report, *namespaces):
+            grader.order(order, [theirs.fileno(), report, *entrance, *namespaces])
+        for descriptor in (report, *entrance, *namespaces):
             os.close(descriptor)
         self.channel = Channel(ours, self._watch, clock)
         seconds = grader.limits.call_seconds
@@ -509,6 +512,11 @@ class Worker(contextlib.AbstractContextManager):
         self._clock.look(usage)
         if usage is not None and usage.memory > self._limits.memory:
             raise MemoryExceededError
+
+    def cause(self, error: ConversationError) -> ConversationError:
+        """Da por qué se perdió el proceso: si el núcleo lo terminó por su memoria, por ella."""
+        group = self._sandbox.group if self._sandbox else None
+        return MemoryExceededError() if group is not None and group.ran_out else error
 
     def ask(self, header: dict, seconds: float, *, answer_only: bool = False) -> dict:
         """Envía una petición y da la cabecera de la respuesta, con los tensores en `tensors`."""
@@ -640,7 +648,8 @@ class _Grading:
             try:
                 with heavy_is_told():
                     reply = worker.ask({"op": "cell", "source": source}, seconds)
-            except ConversationError as error:
+            except ConversationError as lost:
+                error = worker.cause(lost)
                 if not self._deserves_another(worker, error, index):
                     self.lost_cells[index] = self.broken[index] = _why_lost(error)
                     self.progress.lost[str(index)] = self.broken[index]
@@ -656,8 +665,9 @@ class _Grading:
             try:
                 with heavy_is_told():
                     student, result = self._check(worker, exercise)
-            except ConversationError as error:
+            except ConversationError as lost:
                 self._require_time()
+                error = worker.cause(lost)
                 if self._deserves_another(worker, error, exercise.name):
                     return
                 self.results[exercise.name] = _failed(exercise, f"tu código {_why_lost(error)}")

@@ -45,6 +45,7 @@ import course_lib.notebooks
 from course_lib._extras import extra
 from course_lib.grading.sandbox.box import TRUSTED, Limits, apply_limits, die_with_parent, join
 from course_lib.grading.sandbox.box_root import PYTHON
+from course_lib.grading.sandbox.cgroup import ENTER
 from course_lib.grading.sandbox.remote import Peer
 from course_lib.grading.sandbox.wire import Channel, ChannelClosedError, encode
 from course_lib.judging import check as check_module
@@ -89,6 +90,10 @@ def _begin(order: dict, descriptors: list[int]) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         connection, report, *namespaces = descriptors
         limits = Limits(**order["limits"])
+        if order["grouped"]:
+            entrance, *namespaces = namespaces
+            os.write(entrance, ENTER)
+            os.close(entrance)
         if namespaces:
             join(namespaces, order["user"], limits, report)
         else:

@@ -7,7 +7,14 @@ import pytest
 from course_lib.grading.sandbox import box, box_check, syscalls
 from course_lib.grading.sandbox.box_check import box_parts, why_no_namespaces
 
-NAMES = ["bubblewrap", "libseccomp", "espacios de nombres", "construcción", "entrega de prueba"]
+NAMES = [
+    "bubblewrap",
+    "libseccomp",
+    "espacios de nombres",
+    "construcción",
+    "grupo de control",
+    "entrega de prueba",
+]
 
 
 def test_where_there_is_a_box_every_part_works(sandbox_here):
