@@ -273,6 +273,45 @@ def test_the_translators_are_asked_for_what_nobody_read(package, monkeypatch):
     assert seen[0].isdisjoint(seen[1]), "lo que elige no es lo que mide"
 
 
+def test_a_story_is_in_one_part_with_its_three_questions(package, monkeypatch):
+    module = package("stories")
+    for name, count in (("TRAIN", 40), ("VALIDATION", 10), ("TEST", 10)):
+        monkeypatch.setattr(module, name, count)
+    parts = module.splits(0)
+    told = [{example.story for example in part} for part in parts]
+    assert len(set.union(*told)) == sum(map(len, told)) == 60 * len(module.LENGTHS)
+    for part, stories in zip(parts, told, strict=True):
+        asked = {(example.story, example.facts) for example in part}
+        assert len(part) == len(asked) == 3 * len(stories)
+
+
+def test_the_rules_of_the_stories_do_what_they_say(package):
+    module = package("stories")
+    told = ("Ana va al patio.", "Ana toma el ajo.", "Ana va a la cocina.", "Ana deja el ajo.")
+    told = (*told, "Ana va al huerto.", "Luis entra en la despensa.")
+    rules = module.last_to_touch, module.one_fact, module.last_place
+    for question, said in (
+        ("¿Dónde está Ana?", ["huerto", "huerto", "despensa"]),
+        ("¿Dónde está el ajo?", ["huerto", "cocina", "despensa"]),
+        ("¿Dónde estaba el ajo antes de la cocina?", ["huerto", "cocina", "despensa"]),
+        ("¿Dónde estaba el ajo antes del huerto?", ["cocina", "cocina", "despensa"]),
+    ):
+        assert [rule(module.Example(told, question, "", 0)) for rule in rules] == said
+
+
+def test_a_sentence_is_read_by_its_words_in_order_and_not_by_its_padding(package):
+    module = package("stories")
+    words = ("Ana", "va", "al", "patio")
+    model = module.Reader(torch.nn.Identity(), {word: i for i, word in enumerate(words, 1)})
+    with torch.no_grad():
+        model.places[:4] = torch.arange(1.0, 5.0)[:, None]
+        rows = torch.tensor([[[1, 2, 3, 4, 0, 0, 0, 0]], [[2, 1, 3, 4, 0, 0, 0, 0]]])
+        first, second = model(rows).encoded[:, 0]
+        assert not torch.allclose(first, second)
+        model.places[4:] = 9.0
+        assert torch.equal(model(rows).encoded[0, 0], first)
+
+
 MARKS = re.compile(r"\{[\w:-]+\}`([^`<]*?)(?:\s*<[^>]*>)?`|\*\*|(?<!\w)\*|\*(?!\w)")
 
 
