@@ -15,8 +15,7 @@ from course_lib.judging.compiled import Answer
 from course_lib.judging.exercise import Exercise
 from course_lib.judging.plain_data import copy_inputs, tensors_in
 from course_lib.judging.running import draw_cases
-from course_lib.notebooks.topic_source import TopicSource
-from tests.checks.solutions import ROOT
+from tests.checks.solutions import read_topic
 
 
 def alternatives(exercise: Exercise) -> dict[str, Any]:
@@ -27,7 +26,7 @@ def alternatives(exercise: Exercise) -> dict[str, Any]:
 @functools.cache
 def _written(topic: str) -> dict[str, dict[str, Any]]:
     """Las de un tema, por ejercicio y lugar."""
-    source = TopicSource.read(topic, ROOT)
+    source = read_topic(topic)
     stored = json.loads(source.compiled)["exercises"]
     return {
         each["name"]: {

@@ -3,6 +3,7 @@
 Lo usan las pruebas, con pocas semillas, y `python -m benchmarks hints`, con cien.
 """
 
+import ast
 import contextlib
 import io
 import itertools
@@ -202,10 +203,16 @@ class Mutation:
     def __post_init__(self) -> None:
         self.code = self.solution.cells[self.index]
         self.before = self.solution.namespace_before(self.index)
+        wrong = (m for m in self.exercise.misconceptions if callable(m.implementation))
+        self.known = {ast.dump(ast.parse(m.code)) for m in wrong}
 
     def student(self, *changes: Change):
         with deadline(SECONDS):
             return self.solution.student(self.index, mutant(self.code, *changes), self.before)
+
+    def is_known(self, change: Change) -> bool:
+        """Si el mutante es, letra por letra, un error frecuente: que tome su pista ya se prueba."""
+        return ast.dump(mutant(self.code, change)) in self.known
 
     def try_each(self) -> None:
         """Prueba cada mutante; se mata si deja de pasar con alguna semilla."""
@@ -215,7 +222,9 @@ class Mutation:
                 with contextlib.redirect_stdout(io.StringIO()):
                     student = self.student(change)
                     verdict = first_fault(self.exercise, student, MUTANT_SEEDS)
-                    is_steady = keeps_its_hint(self.exercise, student, verdict)
+                    is_steady = self.is_known(change) or keeps_its_hint(
+                        self.exercise, student, verdict
+                    )
             except Exception:  # el mutante no llega a definirse: también se nota
                 continue
             if verdict.status == "correct":

@@ -58,12 +58,18 @@ def run_cells(cells, namespace: dict) -> dict:
 
 
 @functools.cache
+def read_topic(topic: str) -> TopicSource:
+    """La fuente de un tema, leída una vez."""
+    return TopicSource.read(topic, ROOT)
+
+
+@functools.cache
 def read_solutions() -> list[Solution]:
     """Lee las soluciones de todos los temas."""
     found = []
     for topic in topics_in(ROOT):
         with contextlib.suppress(NotebookError):  # `course regenerate` dice qué tiene mal
-            found += find_solutions(TopicSource.read(topic, ROOT))
+            found += find_solutions(read_topic(topic))
     return found
 
 

@@ -21,9 +21,8 @@ import sympy  # noqa: F401  torch la importa al exportar; a medias, por un lími
 from course_lib.judging.check import find_exercise, first_verdict
 from course_lib.judging.running import remembering
 from course_lib.notebooks.generation import topics_in
-from course_lib.notebooks.topic_source import TopicSource
 from tests.checks.judging import deadline
-from tests.checks.solutions import ROOT
+from tests.checks.solutions import ROOT, read_topic
 
 FENCE = re.compile(r"^```\{(code-cell|literalinclude)\}([^\n]*)\n(.*?)^```", re.M | re.S)
 OBJECT = re.compile(r"^:pyobject: (\w+)$", re.M)
@@ -123,7 +122,7 @@ def _is_right(exercise, student: Callable) -> bool:
 
 @pytest.mark.parametrize("topic", topics_in(ROOT))
 def test_no_chapter_answers_an_exercise(topic):
-    names = TopicSource.read(topic, ROOT).names
+    names = read_topic(topic).names
     answered = {name: found for name in names if (found := answers_to(name))}
     assert answered == {}, "cambia la pregunta, o deja un hueco en el capítulo"
 

@@ -9,9 +9,8 @@ from course_lib.judging.check import find_exercise
 from course_lib.judging.running import remembering
 from course_lib.notebooks.generation import topics_in
 from course_lib.notebooks.mutants import changes_of, describe
-from course_lib.notebooks.topic_source import TopicSource
 from tests.checks.judging import failures, mutations, pair_mutants
-from tests.checks.solutions import ROOT, read_solutions
+from tests.checks.solutions import ROOT, read_solutions, read_topic
 
 pytestmark = pytest.mark.usefixtures("as_user")
 
@@ -22,7 +21,7 @@ every_solution = pytest.mark.parametrize(
 
 @pytest.mark.parametrize("topic", topics_in(ROOT))
 def test_the_source_is_well_formed(topic):
-    assert TopicSource.read(topic, ROOT).names
+    assert read_topic(topic).names
 
 
 @every_solution

@@ -15,8 +15,8 @@ from course_lib.judging.running import draw_cases
 from course_lib.notebooks.exercise_source import ExerciseSource, bound_names
 from course_lib.notebooks.fingerprint import parse_cell
 from course_lib.notebooks.generation import topics_in
-from course_lib.notebooks.topic_source import TopicSource, used_names
-from tests.checks.solutions import ROOT, read_solutions
+from course_lib.notebooks.topic_source import used_names
+from tests.checks.solutions import ROOT, read_solutions, read_topic
 
 NUMBERS = ("", "un", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez")
 NUMBERS += ("once", "doce", "trece", "catorce")
@@ -96,7 +96,7 @@ def unknown_names(topic: str) -> list[tuple[str, str, set[str]]]:
     notebook = json.loads((ROOT / "exercises" / f"{topic}.ipynb").read_text("utf-8"))
     cells = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
     known, found = set(dir(builtins)), []
-    made = {f"{topic}.{each.name}": each for each in TopicSource.read(topic, ROOT).exercises}
+    made = {f"{topic}.{each.name}": each for each in read_topic(topic).exercises}
     for cell in cells:
         if checked := re.match(r'check\("([\w.]+)"', cell):
             exercise = made[checked[1]]

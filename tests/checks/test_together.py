@@ -14,8 +14,8 @@ from course_lib.judging.display import unmarked
 from course_lib.judging.exercise import Exercise
 from course_lib.notebooks.generation import topics_in
 from course_lib.notebooks.source import replace_solutions
-from course_lib.notebooks.topic_source import TopicSource, needed
-from tests.checks.solutions import ROOT
+from course_lib.notebooks.topic_source import needed
+from tests.checks.solutions import ROOT, read_topic
 
 MOST_LINES = 25
 pytestmark = pytest.mark.usefixtures("as_user")
@@ -34,7 +34,7 @@ class Ending:
     """Lo que va bajo «Todo junto», y lo que hay que ejecutar antes."""
 
     def __init__(self, topic: str) -> None:
-        cells = TopicSource.read(topic, ROOT).notebook.cells
+        cells = read_topic(topic).notebook.cells
         start, end = _place(cells)
         self.topic = topic
         self.before = [c.source for c in cells[:start] if c.cell_type == "code"]

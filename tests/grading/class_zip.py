@@ -27,7 +27,7 @@ from course_lib.judging.check import topic_exercises
 from course_lib.judging.exercise import Misconception
 from course_lib.notebooks.exercise_source import bound_names
 from course_lib.notebooks.fingerprint import parse_cell
-from course_lib.notebooks.topic_source import TopicSource
+from tests.checks.solutions import read_topic
 
 ROOT = Path(__file__).parents[2]
 PREFIX = "{name}_{number}_assignsubmission_file"
@@ -152,7 +152,7 @@ def right_answers(topic: str) -> dict[str, str]:
     """Da, por ejercicio, el código de una respuesta correcta que no es la del curso."""
     return {
         f"{topic}.{each.name}": _renamed(each.whole(each.alternatives[0][0]), each.answer)
-        for each in TopicSource.read(topic, ROOT).exercises
+        for each in read_topic(topic).exercises
         if each.alternatives
     }
 
@@ -163,7 +163,7 @@ def right_answers(topic: str) -> dict[str, str]:
 @functools.cache
 def misconceptions(topic: str) -> dict[str, dict[str, str]]:
     """Da, por ejercicio, el código de los errores frecuentes."""
-    made = TopicSource.read(topic, ROOT).exercises
+    made = read_topic(topic).exercises
     return {
         e.name: {m.name: _renamed(_wrong(m), each.answer) for m in e.misconceptions}
         for e, each in zip(topic_exercises(topic), made, strict=True)
