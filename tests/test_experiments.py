@@ -11,6 +11,7 @@ from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -310,6 +311,59 @@ def test_a_sentence_is_read_by_its_words_in_order_and_not_by_its_padding(package
         assert not torch.allclose(first, second)
         model.places[4:] = 9.0
         assert torch.equal(model(rows).encoded[0, 0], first)
+
+
+def test_the_counts_of_a_novel_are_probabilities(package, monkeypatch):
+    module = package("novel")
+    monkeypatch.setattr(module, "VOCABULARY", 30)
+    random = np.random.default_rng(0)
+    counts = module.Counts(random.geometric(0.3, 600))
+    for past in random.geometric(0.3, (20, module.ORDER - 1)):
+        following = [counts(np.append(past, piece)).item() for piece in range(30)]
+        assert min(following) > 0 and sum(following) == pytest.approx(1)
+
+
+def test_what_was_just_read_follows_the_same_pieces(package, monkeypatch):
+    module = package("novel")
+    monkeypatch.setattr(module, "CACHE", 5)
+    # Detrás de 1 2, antes, un 3; lo que se leyó hace más de cinco piezas ya no cuenta.
+    found = module.just_read(np.array([1, 2, 3, 1, 2, 3, 9, 3]))
+    one, two = 1 / 5, (1 + 1 / 5) / 2
+    assert found[4] == pytest.approx((1 + two) / 2)
+    assert found[5] == 0, "nunca se leyó un 9"
+    assert found[0] == 0 and found[6] == pytest.approx(2 / 5)
+    assert one < two < found[4]
+
+
+def test_a_word_of_the_novel_is_remembered_or_unread(package):
+    module = package("novel")
+    text = "ventero " + "y " * 40 + "ventero ventero " + "o " * 130 + "ventero"
+    kinds = module.kinds_of(text, [1] * len(text))
+    places = [text.index("ventero"), *(m.start() for m in re.finditer("(?<= )ventero", text))]
+    assert [kinds[place] for place in places] == [
+        module.UNREAD,
+        module.REMEMBERED,
+        module.OTHER,
+        module.UNREAD,
+    ]
+    assert kinds[7] == module.OTHER, "un espacio no es de ninguna palabra"
+    assert kinds[places[1] : places[1] + 7] == [module.REMEMBERED] * 7
+
+
+def test_without_a_novel_its_reader_says_what_to_put(package, monkeypatch, tmp_path):
+    module = package("novel")
+    monkeypatch.setattr(module, "TEXT", tmp_path / "novel.txt")
+    monkeypatch.setattr(module, "chapters", module.chapters.__wrapped__)
+    with pytest.raises(ValueError, match="dominio público: copia ahí el tuyo"):
+        module.splits(0)
+    module.TEXT.write_text("Capítulo I. Uno\n\n" * 5, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"más de 30 capítulos.*y hay 5"):
+        module.splits(0)
+    chapters = (f"Capítulo {i}. De lo que\npasó\n\nEra la {i}.\n\n" for i in range(31))
+    module.TEXT.write_text("Prólogo\n\n" + "".join(chapters), encoding="utf-8")
+    found = module.splits(0)
+    assert list(map(len, found)) == [12, 10, 10]
+    assert module.chapters()[1] == "Capítulo 0. De lo que pasó\n\nEra la 0.\n\n"
 
 
 MARKS = re.compile(r"\{[\w:-]+\}`([^`<]*?)(?:\s*<[^>]*>)?`|\*\*|(?<!\w)\*|\*(?!\w)")
