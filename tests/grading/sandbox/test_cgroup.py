@@ -4,6 +4,7 @@ Aquí el sistema de archivos de cgroup v2 es una carpeta corriente con sus archi
 de verdad hace falta un grupo cedido, que no hay en cualquier máquina.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from course_lib.grading.classroom import class_run
 from course_lib.grading.sandbox import box as sandbox
 from course_lib.grading.sandbox import cgroup
 from course_lib.grading.sandbox.box import Limits, Sandbox
@@ -212,3 +214,32 @@ def test_who_the_kernel_ended_ran_out_of_memory(tmp_path, monkeypatch, error):
     assert isinstance(worker.cause(error), MemoryExceededError)
     worker._sandbox = None
     assert worker.cause(error) is error
+
+
+def test_a_delivery_enters_the_group_of_its_box(tmp_path, monkeypatch, grader):
+    monkeypatch.setattr(sandbox.cgroup, "shared", lambda: tmp_path)
+    monkeypatch.setattr(cgroup, "_END_SECONDS", 0.0)
+    made(tmp_path, monkeypatch).path.rename(tmp_path / "other")
+    cell = {"cell_type": "code", "source": "ready = 1"}
+    result = grader.grade(
+        json.dumps({"cells": [cell], "nbformat": 4}).encode(), 0, topic="attention"
+    )
+    assert result.status == "graded" and not result.broken_cells
+    doors = [box / "cgroup.procs" for box in tmp_path.glob("box-*")]
+    assert doors and all(door.read_bytes() == ENTER for door in doors)
+
+
+def test_the_group_is_claimed_before_there_are_lanes(monkeypatch):
+    told = []
+    monkeypatch.setattr(class_run, "why_unavailable", str)
+    monkeypatch.setattr(class_run, "claim", lambda: told.append("claim"))
+    monkeypatch.setattr(class_run, "ProcessLane", lambda: told.append("lane") or Lane())
+    for sandboxed in (True, False):
+        with class_run._lanes(2, None, sandboxed):
+            pass
+    assert told == ["claim", "lane", "lane"] * 2
+
+
+class Lane:
+    def close(self):
+        """Nada que terminar."""
