@@ -7,6 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,16 @@ def package(monkeypatch, tmp_path):
     sys.modules.pop("tiny_experiment", None)
 
 
+@pytest.fixture
+def running(package, tmp_path, monkeypatch):
+    """Quien hace los experimentos, sin otro proceso: cada uno tarda lo que importar torch."""
+    module, threads = package("_running"), torch.get_num_threads()
+    monkeypatch.setattr(module, "UNFINISHED", tmp_path / "unfinished")
+    monkeypatch.setattr(module, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
+    yield module
+    torch.set_num_threads(threads)
+
+
 def launch(folder):
     command = [sys.executable, folder / "run.py", folder / "unfinished"]
     # No vuelve mientras quede un proceso que escriba: el que muere no deja a nadie esperando.
@@ -105,9 +116,8 @@ def test_a_killed_experiment_goes_on_where_it_was(package, tmp_path):
     assert (tmp_path / "log").read_text().splitlines() == after, "terminado, no se repite nada"
 
 
-def test_each_rival_is_chosen_by_validation_and_reported_on_test(package, tmp_path, monkeypatch):
-    running, record_of = package("_running"), package("_record")
-    monkeypatch.setattr(running, "UNFINISHED", tmp_path / "unfinished")
+def test_each_rival_is_chosen_by_validation_and_reported_on_test(package, running):
+    record_of = package("_record")
     found = running.run_all("tiny_experiment", "cpu", 1)
     experiment = running.load("tiny_experiment")
     record = record_of.make_record("tiny", "Uno\n\nDos.", experiment, found, "cpu")
@@ -120,6 +130,52 @@ def test_each_rival_is_chosen_by_validation_and_reported_on_test(package, tmp_pa
     assert difference["half_width"] == pytest.approx(0), "por parejas, la suerte común se va"
     assert ours["tried"][1] is None, "«roto» no tiene media, y no se elige"
     assert record["rows"] == [["nuestro", "2.0 ± 2.0"], ["otro", "32.0 ± 2.0"]]
+
+
+def test_a_grid_grows_while_its_best_is_at_an_edge(package, running, tmp_path):
+    kinds = package("_experiment")
+    (tmp_path / "tiny_experiment.py").write_text(
+        TINY
+        + """
+from math import log2
+def best_at(power):
+    return lambda train, validation, setting, seed: lambda examples: -abs(log2(setting) - power)
+def with_grids(**rivals):
+    return {name: Rival(best_at(power), grid) for name, (power, grid) in rivals.items()}
+EXPERIMENT = Experiment(
+    splits=splits,
+    rivals=with_grids(
+        dentro=(1, (1.0, 2.0, 4.0)), arriba=(4, (1.0, 2.0)), abajo=(-99, (1.0, 2.0, 4.0)),
+        cuentas=(9, (1, 2)),
+    ),
+    measure=lambda model, examples: {"acierto": model(examples)},
+    measures={"acierto": "%"},
+    chosen_by="acierto",
+)
+""",
+        encoding="utf-8",
+    )
+    found = running.run_all("tiny_experiment", "cpu", 1)
+    experiment = running.load("tiny_experiment")
+    rivals = package("_record").make_record("t", "Uno\n\nDos.", experiment, found, "cpu")["rivals"]
+    grids = {name: (each["grid"], each["chosen"], each["at_edge"]) for name, each in rivals.items()}
+    assert grids == {
+        "dentro": ([1.0, 2.0, 4.0], 2.0, False),
+        "arriba": ([1.0, 2.0, 4.0, 8.0, 16.0, 32.0], 16.0, False),
+        "abajo": ([0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0], 0.0625, True),
+        "cuentas": ([1, 2], 2, True),
+    }, "las cuatro veces que puede, y no lo que no se multiplica"
+    assert kinds.beyond((5e-4, 1.5e-3), 1.5e-3) == 4.5e-3, "sin restos de la división"
+
+
+def test_of_settings_that_tie_one_inside_the_grid_is_chosen(package):
+    experiment = importlib.import_module("tiny_experiment").EXPERIMENT
+
+    def chosen(*figures):
+        return experiment.choose({i: [{"acierto": value}] for i, value in enumerate(figures)})
+
+    assert chosen(1.0, 1.0, 1.0) == 1 and chosen(0.5, 1.0, 1.0) == 1 and chosen(1.0, 0.5, 1.0) == 0
+    assert chosen(0.2, 0.5, 0.4, 0.9) == 3 and chosen(1.0) == 0
 
 
 def test_a_rival_says_with_whom_it_is_compared(package):

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 ENOUGH_SEEDS = 5
+WIDENINGS = 4  # las veces que se alarga una rejilla, como mucho
 UNITS = ("", "%")
 
 Figures = Mapping[str, float]
@@ -28,13 +29,25 @@ class Rival:
         fit: `fit(train, validation, setting, seed)`, que da lo ajustado o, si se entrenó, el par
             (modelo, `History`). Nunca recibe la prueba.
         grid: los ajustes entre los que elige la validación, de menor a mayor; casi siempre, la
-            tasa de aprendizaje. El que no tiene nada que ajustar no la da.
+            tasa de aprendizaje. El que no tiene nada que ajustar no la da. Si son números con
+            decimales y gana uno del borde, la rejilla se alarga por ese lado (`beyond`).
         against: el rival con el que se compara; si falta, el primero.
     """
 
     fit: Callable[[Sequence[Any], Sequence[Any], Any, int], Any]
     grid: tuple[Any, ...] = (None,)
     against: str | None = None
+
+
+def beyond(grid: Sequence[Any], chosen: Any) -> float | None:
+    """El ajuste que sigue al elegido por fuera de la rejilla, en la misma proporción.
+
+    Ninguno si el elegido está dentro, o si los ajustes no son números positivos con decimales.
+    """
+    if len(grid) < 2 or not all(isinstance(setting, float) and setting > 0 for setting in grid):
+        return None
+    edges = {grid[0]: grid[1], grid[-1]: grid[-2]}
+    return float(f"{chosen * chosen / edges[chosen]:.3g}") if chosen in edges else None
 
 
 @dataclass(frozen=True)
@@ -125,12 +138,16 @@ class Experiment:
     def choose(self, validation: Mapping[Any, Sequence[Figures]]) -> Any:
         """El ajuste que mejor sale en validación, en promedio; el que se rompe, el último.
 
+        De los que salen igual, uno que no esté en el borde.
+
         Argumentos:
             validation: por ajuste, lo que midió en validación cada semilla.
         """
+        lowest, *_, highest = [*validation] * 2
 
-        def score(setting: Any) -> float:
+        def score(setting: Any) -> tuple[float, bool]:
             mean = fmean(run[self.chosen_by] for run in validation[setting])
-            return -inf if isnan(mean) else -mean if self.lowest else mean
+            merit = -inf if isnan(mean) else -mean if self.lowest else mean
+            return merit, setting not in (lowest, highest)
 
         return max(validation, key=score)

@@ -10,7 +10,7 @@ from typing import Any
 from scipy.stats import t
 
 from benchmarks._report import RESULTS, describe_machine
-from benchmarks.experiments._experiment import Experiment, Rival
+from benchmarks.experiments._experiment import Experiment
 from benchmarks.experiments._running import Outcome
 
 RECORDS = RESULTS / "experiments"
@@ -53,9 +53,7 @@ def make_record(
     rivals = {}
     for rival, outcome in found.items():
         against = experiment.rivals[rival].against or first
-        rivals[rival] = {"against": against} | _summary(
-            experiment, experiment.rivals[rival], outcome, found[against].runs
-        )
+        rivals[rival] = {"against": against} | _summary(experiment, outcome, found[against].runs)
     return {
         "name": name,
         "title": title,
@@ -77,7 +75,7 @@ def make_record(
     }
 
 
-def _summary(experiment: Experiment, rival: Rival, outcome: Outcome, ours: list) -> dict[str, Any]:
+def _summary(experiment: Experiment, outcome: Outcome, ours: list) -> dict[str, Any]:
     runs, tried = outcome
 
     def gather(part: str) -> dict[str, Interval]:
@@ -87,14 +85,14 @@ def _summary(experiment: Experiment, rival: Rival, outcome: Outcome, ours: list)
         pairs = zip(runs, ours, strict=True)
         return interval([a["test"][measure] - b["test"][measure] for a, b in pairs])
 
-    chosen = runs[0]["setting"]
+    grid, chosen = list(tried), runs[0]["setting"]
     best = experiment.chosen_by
     return {
-        "grid": list(rival.grid),
+        "grid": grid,
         "chosen": chosen,
         # En el borde de la rejilla: quizá más allá le fuera mejor.
-        "at_edge": len(rival.grid) > 1 and chosen in (rival.grid[0], rival.grid[-1]),
-        "tried": [_if_finite([figures[best] for figures in tried[s]]) for s in rival.grid],
+        "at_edge": len(tried) > 1 and chosen in (grid[0], grid[-1]),
+        "tried": [_if_finite([run[best] for run in figures]) for figures in tried.values()],
         "parameters": runs[0]["parameters"],
         "seconds": round(fmean(run["seconds"] for run in runs), 1),
         "validation": gather("validation"),

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Collection
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from benchmarks.experiments._experiment import Experiment, Figures
+from benchmarks.experiments._experiment import WIDENINGS, Experiment, Figures, beyond
 from course_lib.files import write_atomically
 from course_lib.notebooks.fingerprint import code_of, imported_modules, library_fingerprint
 from course_lib.training.history import History
@@ -61,31 +61,44 @@ def run_all(module: str, device: str, jobs: int) -> dict[str, Outcome]:
     """
     experiment = load(module)
     tuning = experiment.seeds[: experiment.tuning_seeds]
+    grids = {name: list(rival.grid) for name, rival in experiment.rivals.items()}
     first = [
         Job(name, setting, seed)
         for seed in experiment.seeds
-        for name, rival in experiment.rivals.items()
-        for setting in rival.grid
-        if len(rival.grid) == 1 or seed in tuning
+        for name, grid in grids.items()
+        for setting in grid
+        if len(grid) == 1 or seed in tuning
     ]
     total = len(first) + sum(
-        len(experiment.seeds) - len(tuning) for r in experiment.rivals.values() if len(r.grid) > 1
+        len(experiment.seeds) - len(tuning) for grid in grids.values() if len(grid) > 1
     )
+
+    def tried(name: str) -> dict[Any, list[Figures]]:
+        return {
+            s: [found[Job(name, s, seed)]["validation"] for seed in tuning] for s in grids[name]
+        }
+
+    def best() -> dict[str, Any]:
+        return {name: experiment.choose(tried(name)) for name in grids}
+
     folder = UNFINISHED / module.rpartition(".")[2] / inputs(module, device)[:16]
     with _Workers(module, device, jobs, folder, total) as workers:
         found = workers.run(first)
-        tried = {
-            name: {s: [found[Job(name, s, seed)]["validation"] for seed in tuning] for s in r.grid}
-            for name, r in experiment.rivals.items()
-        }
+        for _ in range(WIDENINGS):
+            wider = {name: beyond(grids[name], setting) for name, setting in best().items()}
+            more = {name: setting for name, setting in wider.items() if setting is not None}
+            for name, setting in more.items():
+                grids[name] = sorted([*grids[name], setting])
+            further = [Job(*each, seed) for each in more.items() for seed in tuning]
+            found |= workers.run(further, further=True)
         chosen = {
-            name: [Job(name, experiment.choose(figures), seed) for seed in experiment.seeds]
-            for name, figures in tried.items()
+            name: [Job(name, setting, seed) for seed in experiment.seeds]
+            for name, setting in best().items()
         }
         last = [job for same in zip(*chosen.values(), strict=True) for job in same]
         found |= workers.run([job for job in last if job not in found])
     return {
-        name: Outcome([found[job] for job in same], tried[name]) for name, same in chosen.items()
+        name: Outcome([found[job] for job in same], tried(name)) for name, same in chosen.items()
     }
 
 
@@ -163,7 +176,7 @@ class _Workers:
     """Procesos que se reparten los entrenamientos; cada uno guarda lo suyo al terminarlo."""
 
     def __init__(self, module: str, device: str, jobs: int, folder: Path, total: int) -> None:
-        self.module, self.device, self.folder = module, device, folder
+        self.module, self.device, self.folder, self.total = module, device, folder, total
         # «spawn»: un proceso bifurcado no puede usar CUDA.
         context = multiprocessing.get_context("spawn")
         self.pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_with_parent)
@@ -179,9 +192,12 @@ class _Workers:
         self.progress.stop()
         self.pool.shutdown(cancel_futures=True)
 
-    def run(self, jobs: Iterable[Job]) -> dict[Job, Run]:
-        """Lo que dio cada uno; los ya guardados se leen."""
+    def run(self, jobs: Collection[Job], further: bool = False) -> dict[Job, Run]:
+        """Lo que dio cada uno; los ya guardados se leen. `further`: no se contaba con ellos."""
         found, waiting = {}, {}
+        if further:
+            self.total += len(jobs)
+            self.progress.update(self.task, total=self.total)
         for job in jobs:
             if (path := self._path(job)).exists():
                 found[job] = json.loads(path.read_text("utf-8"))
