@@ -19,13 +19,11 @@ import torch
 from torch import nn
 
 from benchmarks.experiments import Experiment, Rival, Splits
-from benchmarks.experiments.transformer_xl import carried_loss, with_positions
+from benchmarks.experiments.transformer_xl import read_through, with_positions
 from course_lib.data.segments import TokenStream
 from course_lib.models.transformer_xl import TransformerXL, TransformerXLConfig
 from course_lib.tokenization import ByteBPE
 from course_lib.training.language_modelling import segment_losses
-from course_lib.training.loop import train
-from course_lib.training.schedules import warmup_cosine
 
 TEXT = Path(__file__).parents[2] / "_build" / "novel.txt"
 APART, VOCABULARY = 10, 1000
@@ -252,19 +250,9 @@ class Recurrent(nn.Module):
 
 
 def trained(build, train_set, validation, rate, seed):
-    torch.manual_seed(seed)
     order = Random(seed).sample(train_set, len(train_set))
     stream = TokenStream(joined(order, "ids"), batch_size=BATCH, segment_length=SEGMENT)
-    model = build()
-    return model, train(
-        model,
-        carried_loss(),
-        stream,
-        steps=STEPS,
-        schedule=warmup_cosine(rate, STEPS // 10, STEPS),
-        optimizer=partial(torch.optim.Adam, betas=(0.9, 0.98)),
-        seed=seed,
-    )
+    return read_through(build, stream, STEPS, rate, seed)
 
 
 EXPERIMENT = Experiment(

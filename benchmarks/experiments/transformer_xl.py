@@ -258,17 +258,22 @@ def carried_loss():
 
 
 def trained(build, train_set, validation, rate, seed):
-    torch.manual_seed(seed)
     order = Random(seed).sample(train_set, len(train_set))
     token_ids = [i for soup in order for i in encode(soup.words)]
     stream = TokenStream(token_ids, batch_size=BATCH, segment_length=SEGMENT)
+    return read_through(build, stream, STEPS, rate, seed)
+
+
+def read_through(build, stream, steps, rate, seed):
+    """Construye y entrena leyendo en orden, con lo que recuerda de un segmento al siguiente."""
+    torch.manual_seed(seed)
     model = build()
     return model, train(
         model,
         carried_loss(),
         stream,
-        steps=STEPS,
-        schedule=warmup_cosine(rate, STEPS // 10, STEPS),
+        steps=steps,
+        schedule=warmup_cosine(rate, steps // 10, steps),
         optimizer=partial(torch.optim.Adam, betas=(0.9, 0.98)),
         seed=seed,
     )

@@ -125,9 +125,10 @@ def _lanes(workers: int, cluster: str | None, sandboxed: bool) -> Iterator[list[
         if cluster is not None:
             lanes: list[Lane] = [ClusterLane(cluster, sandboxed=sandboxed)]
         else:
-            if sandboxed and (reason := why_unavailable()):
-                raise SandboxError(reason)
-            claim()  # antes de dividirse
+            if sandboxed:
+                if reason := why_unavailable():
+                    raise SandboxError(reason)
+                claim()  # antes de dividirse
             lanes = [ProcessLane() for _ in range(workers)]
         for lane in lanes:
             stack.callback(lane.close)
