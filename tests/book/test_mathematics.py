@@ -140,11 +140,13 @@ def test_a_script_goes_on_its_letter():
 
 
 def test_a_number_and_its_margin_stay_on_one_line():
-    context = {"body": "<td>0.450 ± 0.392</td><p>El 76.3 ± 4.1 % ± algo</p>"}
+    code = '<pre><span></span>"7 %" "1 ± 2"\n</pre>'
+    context = {
+        "body": f"<td>0.450 ± 0.392</td>{code}<p>El 76.3 ± 4.1 % ± algo, y el 95 % al fin</p>"
+    }
     mend_markup(None, "", "", context, None)
-    assert context["body"] == "<td>0.450_±_0.392</td><p>El 76.3_±_4.1_% ± algo</p>".replace(
-        "_", "\u00a0"
-    )
+    expected = "<td>0.450_±_0.392</td>CÓDIGO<p>El 76.3_±_4.1_% ± algo, y el 95_% al fin</p>"
+    assert context["body"] == expected.replace("_", "\u00a0").replace("CÓDIGO", code)
 
 
 @pytest.mark.site

@@ -57,8 +57,9 @@ SPOKEN = (
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.S)
 NO_BREAK = "\u00a0"
 LINES = (("<dl>", '<span class="sig-lines">'), ("</dl>", "</span>"), ("<dd>", "<span>"))
-# Un número, su margen y su «%», en el mismo renglón: en un teléfono se partirían.
-MARGIN = re.compile(r"(\d) ± (\d[\d.]*)( %)?")
+# Un número, su margen y su «%», en el mismo renglón: en un teléfono se partirían. En el código, no:
+# se copia.
+MARGIN = re.compile(r"<pre\b.*?</pre>|\d ± \d[\d.]*(?: %)?|\d %", re.S)
 # Una fórmula y los signos que la abren y la cierran, también: el navegador los separaría.
 SIGNED = re.compile(
     r'([(\[«¿¡]?)(<span class="math [^"]*">(?:(?!</span>).)*</span>)([)\].,;:?!»…]?)', re.S
@@ -77,8 +78,12 @@ def mend_markup(app: Sphinx, pagename, templatename, context, doctree) -> None:
     context["body"] = TABLE.sub(name_rows, context.get("body", ""))
     context["body"] = CAPTION.sub(code_in_caption, context["body"])
     context["body"] = SIGNATURE.sub(unlisted, context["body"])
-    context["body"] = MARGIN.sub(lambda found: found[0].replace(" ", NO_BREAK), context["body"])
+    context["body"] = MARGIN.sub(joined, context["body"])
     context["body"] = SIGNED.sub(unbroken, context["body"])
+
+
+def joined(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith("<pre") else found[0].replace(" ", NO_BREAK)
 
 
 def say_heights(app: Sphinx, pagename, templatename, context, doctree) -> None:
