@@ -290,6 +290,11 @@ class Comparison:
         if len(actual) != len(expected):
             yield _length_fault(actual, expected, path)
             return
+        kinds, wanted = ([_kind(item) for item in items] for items in (actual, expected))
+        if kinds != wanted and sorted(kinds) == sorted(wanted):
+            told = f"se esperaba ({', '.join(wanted)}), en ese orden, y llegó ({', '.join(kinds)})"
+            yield Fault("type", f"{_place(path)}{told}")
+            return
         for index, pair in enumerate(zip(actual, expected, strict=True)):
             yield from self.faults(*pair, (*path, index))
 

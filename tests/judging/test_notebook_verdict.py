@@ -15,6 +15,7 @@ from course_lib import check, resumen
 from course_lib.judging import display, session
 from course_lib.judging.check import judge_now, tell_missing_answers, topic_exercises
 from course_lib.judging.compiled import PREPARED
+from course_lib.judging.plain_data import Comparison
 
 SOFT = "attention.soft_argmax"
 
@@ -242,6 +243,17 @@ def test_another_name_is_told(notebook):
 )
 def test_a_tensor_in_place_of_a_list_is_asked_for_in_words(name, answer, told):
     assert told in repr(check(name, answer))
+
+
+def test_results_in_another_order_are_not_asked_to_be_converted():
+    wanted = torch.ones(2, 3), [4], 0.5
+    (fault,) = Comparison().faults(([4], torch.ones(2, 3), 0.5), wanted)
+    told = "se esperaba (un tensor, una lista o tupla, un número), en ese orden, y llegó"
+    assert fault.property == "type" and not fault.advice
+    assert fault.text == f"{told} (una lista o tupla, un tensor, un número)"
+    assert not list(Comparison().faults(wanted, wanted))
+    (fault,) = Comparison().faults(([[1.0]], [4], 0.5), wanted)
+    assert "se esperaba un tensor" in fault.text, "uno de otra clase no es otro orden"
 
 
 # Lo que no termina
