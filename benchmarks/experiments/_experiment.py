@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 ENOUGH_SEEDS = 5
 WIDENINGS = 4  # las veces que se alarga una rejilla, como mucho
+ALIKE = 1e-3  # dos ajustes que no se distinguen en validación
 UNITS = ("", "%")
 
 Figures = Mapping[str, float]
@@ -138,16 +139,18 @@ class Experiment:
     def choose(self, validation: Mapping[Any, Sequence[Figures]]) -> Any:
         """El ajuste que mejor sale en validación, en promedio; el que se rompe, el último.
 
-        De los que salen igual, uno que no esté en el borde.
+        Si es uno del borde, pero otro de dentro sale igual (se distinguen en una milésima), ese.
 
         Argumentos:
             validation: por ajuste, lo que midió en validación cada semilla.
         """
-        lowest, *_, highest = [*validation] * 2
 
-        def score(setting: Any) -> tuple[float, bool]:
+        def score(setting: Any) -> float:
             mean = fmean(run[self.chosen_by] for run in validation[setting])
-            merit = -inf if isnan(mean) else -mean if self.lowest else mean
-            return merit, setting not in (lowest, highest)
+            return -inf if isnan(mean) else -mean if self.lowest else mean
 
-        return max(validation, key=score)
+        settings = [*validation]
+        inside = settings[1:-1]
+        best = max(settings, key=score)
+        alike = [s for s in inside if score(s) >= score(best) - ALIKE * abs(score(best))]
+        return max(alike, key=score) if best not in inside and alike else best

@@ -4,7 +4,7 @@ Un PaLM pequeño (dos bloques, ancho 64), entrenado desde cero, suma de 3 a 6 n�
 
 ¿Es por escribir más? «Con puntos» escribe tantos signos como «paso a paso», pero puntos, y después el total: el mismo cálculo, sin lo que dicen los pasos. «Pasos de otra suma» escribe los de unos números sorteados, y «pasos después» los escribe bien, pero detrás del total. «Pasos sin el sumando» escribe solo lo que va sumando («0817»). «Paso a paso» lee y escribe al entrenar el doble de signos que «directa»: por eso hay otras dos directas, una con cuatro bloques, que cuesta casi lo mismo, y una con el cuádruple de pasos de entrenamiento, que cuesta casi el doble. «Regresión» es el rival barato: sabe que las cifras valen números, y ajusta cuánto suma cada una.
 
-Se mide en qué parte de las sumas es exacto el total, siempre con el signo más probable, por cuántos números se suman; con 7 y 8, más de los que se vieron. Cada uno elige su tasa máxima entre tres, con la primera semilla, por los totales que acierta en validación con 3 a 6 números. Validación y prueba son sumas que no se entrenaron, 200 de cada largo; para entrenar quedan 600 de tres números y 6000 de cada uno de los otros largos.
+Se mide en qué parte de las sumas es exacto el total, siempre con el signo más probable, por cuántos números se suman; con 7 y 8, más de los que se vieron. Cada uno elige su tasa máxima entre tres o más (si gana la del borde, se prueba la siguiente), con la primera semilla, por los totales que acierta en validación con 3 a 6 números. Validación y prueba son sumas que no se entrenaron, 200 de cada largo; para entrenar quedan 600 de tres números y 6000 de cada uno de los otros largos.
 """  # noqa: E501
 
 from collections import defaultdict

@@ -6,7 +6,7 @@ Como en el artículo, cada oración es un vector: la suma de las incrustaciones 
 
 Los demás no se entrenan. «Quien lo tocó» es una regla que ya sabe leer: busca quién tocó el último lo que se pregunta, y da su último sitio distinto del que se nombra al preguntar; falla con lo que alguien dejó antes de irse y con lo que pasó a otras manos. «Un dato» da el último sitio que se nombra hasta la última oración con lo que se pregunta; «el último sitio», el último del cuento; y «la mayoría», la respuesta más repetida de cada clase de pregunta.
 
-Todas las redes dan los mismos 1500 pasos de entrenamiento, de 32 preguntas: lo que cabe en un par de minutos, no lo que cada una podría llegar a aprender. Cada una elige entre tres tasas máximas, con la primera semilla, por lo que acierta en validación. «Pasos de la pregunta» son los que da su posición; «pasos», los medios de todas las oraciones del cuento y la pregunta, que es lo que mide el artículo.
+Todas las redes dan los mismos 1500 pasos de entrenamiento, de 32 preguntas: lo que cabe en un par de minutos, no lo que cada una podría llegar a aprender. Cada una elige entre tres tasas máximas o más (si gana la del borde, se prueba la siguiente), con la primera semilla, por lo que acierta en validación. «Pasos de la pregunta» son los que da su posición; «pasos», los medios de todas las oraciones del cuento y la pregunta, que es lo que mide el artículo.
 """  # noqa: E501
 
 from collections import Counter, defaultdict
