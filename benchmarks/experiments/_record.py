@@ -169,12 +169,16 @@ def as_markdown(record: dict[str, Any]) -> str:
         "Student) entre semillas; la diferencia, por parejas. Ejemplos: "
         f"{sizes['train']} para entrenar, {sizes['validation']} de validación y {sizes['test']} "
         "de prueba.",
-        f"En validación, {best} con cada ajuste ({record['tuning_seeds']} semillas):",
+        f"En validación, {best} con cada ajuste ({_counted(record['tuning_seeds'])}):",
         "\n".join(tried),
         f"Medido con {machine}. Los entrenamientos de la tabla suman {record['minutes']} minutos "
         "de un hilo.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _counted(seeds: int) -> str:
+    return "1 semilla" if seeds == 1 else f"{seeds} semillas"
 
 
 def _settings(rival: dict[str, Any], unit: str) -> list[str]:
