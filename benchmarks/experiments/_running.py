@@ -176,7 +176,7 @@ class _Workers:
     """Procesos que se reparten los entrenamientos; cada uno guarda lo suyo al terminarlo."""
 
     def __init__(self, module: str, device: str, jobs: int, folder: Path, total: int) -> None:
-        self.module, self.device, self.folder, self.total = module, device, folder, total
+        self.module, self.device, self.folder = module, device, folder
         # «spawn»: un proceso bifurcado no puede usar CUDA.
         context = multiprocessing.get_context("spawn")
         self.pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_with_parent)
@@ -196,8 +196,7 @@ class _Workers:
         """Lo que dio cada uno; los ya guardados se leen. `further`: no se contaba con ellos."""
         found, waiting = {}, {}
         if further:
-            self.total += len(jobs)
-            self.progress.update(self.task, total=self.total)
+            self.progress.update(self.task, total=self.progress.tasks[0].total + len(jobs))
         for job in jobs:
             if (path := self._path(job)).exists():
                 found[job] = json.loads(path.read_text("utf-8"))
