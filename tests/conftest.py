@@ -1,5 +1,6 @@
 """Accesorios comunes a todas las pruebas."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -23,8 +24,8 @@ from tests.checked_types import unchecked  # Antes que la biblioteca: cambia có
 
 # isort: split
 import course_lib
+from book._ext import warm
 from course_lib.judging import compiled
-from tests import warm
 
 jupyter_client.launcher.Popen = warm.Popen
 
@@ -49,6 +50,14 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.started = time.monotonic()
+    # Lo que se reúne y lo que se importa dura hasta el final: buscar basura ahí, y en cada proceso
+    # que se divide de este, es perder el tiempo.
+    gc.set_threshold(50_000, 50, 100)
+
+
+def pytest_collection_finish():
+    gc.collect()
+    gc.freeze()
 
 
 # Con varios procesos, lo largo empieza antes, y lo primero el sitio, que otras pruebas esperan.

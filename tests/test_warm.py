@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests import warm
+from book._ext import warm
 
 pytestmark = [
     pytest.mark.usefixtures("warm_processes"),
@@ -53,7 +53,7 @@ def test_whoever_dies_while_asking_leaves_it_alive(part):
 
 
 def test_without_it_a_process_starts_as_always(monkeypatch):
-    monkeypatch.setattr(warm, "_address", lambda env: "\0course-tests-nobody")
+    monkeypatch.setattr(warm, "_address", lambda env: "\0course-warm-nobody")
     assert run("import sys; print('torch' in sys.modules)").stdout == "False\n"
 
 

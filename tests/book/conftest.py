@@ -85,7 +85,7 @@ def address(site: Path):
 
 
 @pytest.fixture
-def tiny_book(tmp_path: Path):
+def tiny_book(tmp_path: Path, warm_processes):
     """Un libro de prueba con nuestra configuración y extensión, y una copia de la biblioteca."""
     return TinyBook(copy_site(tmp_path))
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from dataclasses import field as default
 
+from pybtex.backends.plaintext import Backend as PlainText
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting import toplevel
 from pybtex.style.formatting.alpha import Style as Alpha
@@ -14,6 +15,7 @@ from pybtex.style.template import (
     sentence,
     words,
 )
+from pybtex_docutils import Backend as Docutils
 from sphinx.application import Sphinx
 from sphinxcontrib.bibtex.plugin import register_plugin as register_citations
 from sphinxcontrib.bibtex.style.referencing import PersonStyle
@@ -68,4 +70,7 @@ class SpanishCitations(AuthorYearReferenceStyle):
 
 def setup(app: Sphinx) -> None:
     register_plugin("pybtex.style.formatting", "course_spanish", Spanish)
+    # A los suyos los busca, en cada cita, entre todo lo instalado; lo registrado lo mira antes.
+    register_plugin("pybtex.backends", "plaintext", PlainText, force=True)
+    register_plugin("pybtex.backends", "docutils", Docutils, force=True)
     register_citations("sphinxcontrib.bibtex.style.referencing", "course_spanish", SpanishCitations)

@@ -3,10 +3,12 @@
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from sphinx.util.parallel import ParallelTasks, SerialTasks, make_chunks, parallel_available
 
 logger = logging.getLogger(__name__)
 ADVICE = "El sitio no se construyó: corrígelo y repite (con COURSE_DRAFT=1 se ve el resto)."
@@ -57,6 +59,16 @@ def stop(app: Sphinx, message: str) -> None:
         return
     print(f"\n{message}\n\n{ADVICE}", file=sys.stderr)
     raise SystemExit(1)
+
+
+def side_by_side(work: Callable[[list], list], items: list) -> list:
+    """Lo que da `work` con cada parte de una lista, repartida entre los procesadores."""
+    most, found = os.cpu_count() or 1, []
+    tasks = ParallelTasks(most) if parallel_available else SerialTasks()
+    for part in make_chunks(items, most):
+        tasks.add_task(work, part, lambda *given: found.extend(given[-1]))
+    tasks.join()
+    return found
 
 
 def count_pages(app: Sphinx, exception: Exception | None) -> None:

@@ -8,6 +8,7 @@ publicado los lleva, y por eso Colab puede abrirlos desde su rama e instalar esa
 import re
 import shutil
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
@@ -21,7 +22,7 @@ from sphinx.application import Sphinx
 from course_lib.notebooks import release
 
 from .answers import BuiltBook
-from .contents import stop
+from .contents import side_by_side, stop
 from .execution import read_notebook
 from .identity import named
 from .left_out import mend_source
@@ -140,17 +141,25 @@ def publish_notebooks(app: Sphinx, exception: Exception | None) -> None:
     """Copia los cuadernos al sitio, listos para abrirse en Jupyter o en Colab."""
     if exception is not None or app.builder.format != "html":
         return
-    for pagename in app.config.external_site_map:
-        if is_notebook(app, pagename):
-            target = Path(app.outdir) / FOLDER / f"{pagename}.ipynb"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                content = for_download(app, pagename)
-            except ValueError as error:
-                stop(app, f"{app.env.doc2path(pagename)}: {error}")
-                continue
-            if not target.is_file() or target.read_text(encoding="utf-8") != content:
-                target.write_text(content, encoding="utf-8")
+    pages = [name for name in app.config.external_site_map if is_notebook(app, name)]
+    for fault in side_by_side(partial(_publish, app), pages):
+        stop(app, fault)
+
+
+def _publish(app: Sphinx, pages: list[str]) -> list[str]:
+    """Copia los de unas páginas; da lo que lo impidió."""
+    faults = []
+    for pagename in pages:
+        target = Path(app.outdir) / FOLDER / f"{pagename}.ipynb"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            content = for_download(app, pagename)
+        except ValueError as error:
+            faults.append(f"{app.env.doc2path(pagename)}: {error}")
+            continue
+        if not target.is_file() or target.read_text(encoding="utf-8") != content:
+            target.write_text(content, encoding="utf-8")
+    return faults
 
 
 def publish_course(app: Sphinx, exception: Exception | None) -> None:

@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+import warm
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
+from jupyter_client import launcher
 from myst_nb.core.read import create_nb_reader
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
@@ -69,6 +71,8 @@ def execute_stale(app: Sphinx) -> None:
     stale = [c for c in chapters if (why := _reason(c, state, cache)) and _announce(c, why)]
     if stale:
         # Los últimos capítulos entrenan más: empiezan antes, y ninguno queda solo al final.
+        if len(stale) > 1:  # el segundo ya no importa torch
+            launcher.Popen = warm.Popen
         store = partial(_store, state=state, cache=cache, drafts=not app.config.course_strict)
         asyncio.run(_run_all(stale[::-1], app.env.mystnb_config.execution_timeout, root, store))
     if errors := [c.error for c in stale if c.error]:

@@ -4,6 +4,7 @@ De qué sección es un ejercicio lo dice él mismo (`seccion:`, en su cabecera),
 repite. «Anterior» y «Siguiente» siguen el mismo camino: capítulo, ejercicios, capítulo.
 """
 
+import functools
 import html
 import json
 import re
@@ -44,16 +45,21 @@ def compiled_file(app: Sphinx, topic: str) -> Path:
     return Path(app.srcdir) / COMPILED / f"{topic}.json"
 
 
-def steps_of(app: Sphinx, topic: str) -> list[Step]:
+def steps_of(app: Sphinx, topic: str) -> tuple[Step, ...]:
     """Los ejercicios de un tema, en su orden."""
     path = compiled_file(app, topic)
-    stored = json.loads(path.read_text(encoding="utf-8"))["exercises"] if path.is_file() else []
+    return _steps_in(path, path.stat().st_mtime_ns) if path.is_file() else ()
+
+
+@functools.lru_cache
+def _steps_in(path: Path, saved: int) -> tuple[Step, ...]:
+    """Los de un archivo; en cada página se pregunta por todos los temas, y se leen una vez."""
     found = []
-    for each in stored:
+    for each in json.loads(path.read_text(encoding="utf-8"))["exercises"]:
         section = each.get("section", {"page": "", "label": "", "title": ""})
         place = (section["page"], section["label"], section["title"])
         found.append(Step(each["name"], each["title"], each["points"], *place))
-    return found
+    return tuple(found)
 
 
 def topics(app: Sphinx) -> list[str]:

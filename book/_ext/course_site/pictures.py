@@ -21,6 +21,7 @@ from sphinx.application import Sphinx
 
 from course_lib.course_settings import logo_svg
 
+from .contents import side_by_side
 from .diagrams import SVG
 from .downloads import site_address
 
@@ -37,7 +38,7 @@ SIGNATURE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
 
 
 def add_picture(app: Sphinx, pagename, templatename, context, doctree) -> None:
-    """Dibuja la de la página, si cambió, y dice dónde está."""
+    """Dice dónde está la de la página; si cambió, deja al lado lo que hay que dibujar."""
     if doctree is None:
         return
     figure = first_figure(app, pagename, doctree)
@@ -45,10 +46,9 @@ def add_picture(app: Sphinx, pagename, templatename, context, doctree) -> None:
     name = f"{FOLDER}/{pagename}.png"
     path = Path(app.outdir, name)
     markup = compose(title, app.config.project, figure)
-    stamp = hashlib.sha256(markup.encode()).hexdigest()[:12]
-    if stamp != _stamp(path):
+    if _stamp(markup) != _made_from(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        draw(markup, stamp, path)
+        path.with_suffix(".svg").write_text(markup, encoding="utf-8")
     address = site_address(app.config)
     context["picture"] = f"{address}{quote(name)}" if address else context["pathto"](name, 1)
 
@@ -124,7 +124,20 @@ def placed(figure: str, x: float, y: float, width: float, height: float) -> str:
     return SIZE.sub(lambda m: f'font-size="{float(m[1]) * NARROWER:g}"', text)
 
 
-def draw(markup: str, stamp: str, path: Path) -> None:
+def draw_all(app: Sphinx, exception: Exception | None) -> None:
+    """Dibuja lo que quedó por dibujar."""
+    if exception is None:
+        side_by_side(_draw, sorted(Path(app.outdir, FOLDER).rglob("*.svg")))
+
+
+def _draw(waiting: list[Path]) -> list:
+    for path in waiting:
+        draw(path.read_text(encoding="utf-8"), path.with_suffix(".png"))
+        path.unlink()
+    return []
+
+
+def draw(markup: str, path: Path) -> None:
     """El PNG, con pocos colores: así pesa poco."""
     data = resvg_py.svg_to_bytes(
         svg_string=markup,
@@ -136,11 +149,15 @@ def draw(markup: str, stamp: str, path: Path) -> None:
     )
     image = Image.open(BytesIO(bytes(data))).convert("RGB").quantize(COLORS)
     made_from = PngInfo()
-    made_from.add_text(STAMP, stamp)
+    made_from.add_text(STAMP, _stamp(markup))
     image.save(path, optimize=True, pnginfo=made_from)
 
 
-def _stamp(path: Path) -> str:
+def _stamp(markup: str) -> str:
+    return hashlib.sha256(markup.encode()).hexdigest()[:12]
+
+
+def _made_from(path: Path) -> str:
     """De qué se hizo la que ya está."""
     if not path.is_file():
         return ""
@@ -158,4 +175,5 @@ def forget_others(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", add_picture)
+    app.connect("build-finished", draw_all)
     app.connect("build-finished", forget_others)

@@ -3,6 +3,7 @@
 El motor es el de Sphinx, que funciona sin servidor; `search.js` decide el orden.
 """
 
+import functools
 import json
 import re
 import unicodedata
@@ -27,6 +28,10 @@ def fold(text: str) -> str:
 
 class FoldedSpanish(SearchSpanish):
     """El español de Sphinx, que encuentra lo mismo con acentos y sin ellos."""
+
+    def init(self, options: dict) -> None:
+        super().init(options)
+        self.stem = functools.cache(self.stem)  # las palabras de un libro se repiten mucho
 
     def stem(self, word: str) -> str:
         # «-cion» no es para el algoritmo un sufijo; «-ción», sí.

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import importlib
 import importlib.abc
 import json
@@ -71,6 +72,8 @@ def template(descriptor: int) -> None:
     torch.set_num_threads(1)
     for name in _PRELOADED:
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # que recoger basura no copie, en cada entrega, la memoria que comparten
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     orders = socket.socket(fileno=descriptor)
     while True:

@@ -1,8 +1,9 @@
 """Procesos de Python que nacen con torch ya importado: se dividen de uno que lo importó una vez.
 
-Importar torch es casi todo lo que tarda un proceso, o un núcleo, que ejecuta tres líneas. De esta
-biblioteca no se importa nada antes: cada proceso importa la suya, la del proyecto o una copia.
-`Popen` es el de `subprocess`, y sirve también a los procesos que abren los así nacidos.
+Importar torch es casi todo lo que tarda un proceso, o un núcleo, que ejecuta tres líneas: así nacen
+los que ejecutan los capítulos y los que abren las pruebas. De la biblioteca del curso no se importa
+nada antes: cada proceso importa la suya, la del proyecto o una copia. `Popen` es el de
+`subprocess`, y sirve también a los procesos que abren los así nacidos.
 """
 
 import atexit
@@ -15,18 +16,21 @@ import runpy
 import selectors
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
 import types
 from pathlib import Path
 
-ADDRESS = "COURSE_TESTS_WARM_{seed}"
+ADDRESS = "COURSE_WARM_{seed}"
 BEFORE = (
     *("IPython.core.interactiveshell", "IPython.core.completer", "IPython.core.magics"),
     *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "nbclient", "nbformat"),
+    *("jupyter_book.sphinx", "myst_nb.sphinx_ext", "sphinx.builders.html", "sphinx_book_theme"),
     *("psutil", "rich.console", "rich.table", "torch", "typer"),
-    "torch.fx.experimental.symbolic_shapes",  # lo importa la primera derivada
+    # los importan la primera derivada y el primer paso de un optimizador
+    *("torch.fx.experimental.symbolic_shapes", "torch._dynamo"),
 )
 _RealPopen = subprocess.Popen
 _IS_WARM, _starting = False, threading.Lock()
@@ -119,10 +123,11 @@ def _address(env: dict[str, str]) -> str | None:
 
 def _start(seed: str) -> str:
     """Empieza el proceso del que nacen los demás, y espera a que esté listo; nada, si no pudo."""
-    address = f"course-tests-{os.getpid()}-{seed}"
+    address = f"course-warm-{os.getpid()}-{seed}"
     command = [sys.executable, __file__, address]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    fixed = {"PYTHONHASHSEED": seed, "JPY_PARENT_PID": "1"}  # los núcleos no vigilan a nadie
+    fixed = {"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "1"}
+    fixed["JPY_PARENT_PID"] = "1"  # los núcleos no vigilan a nadie
     process = _RealPopen(command, env=os.environ | fixed, **pipes)
     if not process.stdout.readline():
         return ""
@@ -143,6 +148,11 @@ def _received(connection: socket.socket, size: int) -> bytes:
         while len(told) < size and (more := connection.recv(size - len(told))):
             told += more
     return told if len(told) == size else b""
+
+
+def _user_of(connection: socket.socket) -> int:
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return struct.unpack("3i", told)[1]
 
 
 class _Nursery:
@@ -178,6 +188,9 @@ class _Nursery:
 
     def _fork(self) -> dict | None:
         connection, _ = self.listener.accept()
+        if _user_of(connection) != os.getuid():  # a esa dirección puede llamar cualquiera de aquí
+            connection.close()
+            return None
         size, ends, _, _ = socket.recv_fds(connection, 8, 3)
         told = _received(connection, int.from_bytes(size, "big"))
         if not told:  # se fue antes de acabar de pedirlo
