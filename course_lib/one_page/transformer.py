@@ -101,6 +101,7 @@ class BPE:
         self.tokens = ["<pad>", "<s>", "</s>", *letters]
         self.tokens += [a + b for a, b in self.merges]
         self.ids = {token: i for i, token in enumerate(self.tokens)}
+        self.known = {}  # cada palabra se parte una vez
 
     @staticmethod
     def words(text):
@@ -119,10 +120,12 @@ class BPE:
     def encode(self, text):
         ids = []
         for word in self.words(text):
-            parts = list(word)
-            for pair in self.merges:
-                parts = self.merge(parts, pair)
-            ids += [self.ids[part] for part in parts]
+            if word not in self.known:
+                parts = list(word)
+                for pair in self.merges:
+                    parts = self.merge(parts, pair)
+                self.known[word] = [self.ids[part] for part in parts]
+            ids += self.known[word]
         return ids
 
     def decode(self, ids):
