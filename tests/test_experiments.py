@@ -359,6 +359,44 @@ def test_the_rules_of_the_stories_do_what_they_say(package):
         assert [rule(module.Example(told, question, "", 0)) for rule in rules] == said
 
 
+def test_a_program_is_in_one_part_and_does_what_its_task_says(package, monkeypatch):
+    module = package("executing")
+    monkeypatch.setattr(module, "TRAIN", 1000)
+    monkeypatch.setattr(module, "APART", 100)
+    parts = module.splits(0)
+    assert [len(part) for part in parts] == [3 * 1000, 3 * 100, 3 * 100]
+    texts = [program.text for part in parts for program in part]
+    assert len({*texts}) == len(texts)
+    for part in parts:
+        sums = [program.text.count("+") for program in part if program.task == "sumas"]
+        assert sums.count(1) < len(sums) / 10, "los cortos son pocos, y no caen todos en una parte"
+    for program in parts.train:
+        pieces = {*module.PIECE.findall(program.text)}
+        assert pieces <= module.IDS.keys() and 0 <= program.answer < 100
+        assert ("if" in pieces) == ("else" in pieces)
+        if program.task == "control":
+            assert "if" in pieces and not pieces & {"+", "-", "+=", "for _ in range"}
+        if program.task == "sumas":
+            assert program.answer == sum(map(int, program.text[6:-1].split("+")))
+    loop = "a=2\nb=3\nc=b\nfor _ in range(4):c+=9\nd=a if c<b else c\nprint(d)"
+    assert module.printed(loop) == 39
+    assert module.printed("print(0-3)") is None and module.printed("print(99+1)") is None
+
+
+def test_an_answer_to_a_program_is_read_in_its_slots(package):
+    module = package("executing")
+    told = [module.Program("sumas", "print(8+9)", 17), module.Program("control", "print(4)", 4)]
+    rows = module.as_ids(told)
+    assert module.start_of(rows).tolist() == [module.LONGEST - 8, module.LONGEST - 6]
+    places = module.in_slots(rows, torch.arange(8).expand(2, 8))
+    assert places.tolist() == [[6, 7], [4, 5]], "detrás de cada programa, no del relleno"
+    assert module.digits_of([17, 4]).tolist() == [[1, 7], [0, 4]]
+    told.append(module.Program("programas", "print(5)", 5))
+    found = module.measure(lambda examples: [17, 14, 120], told)
+    assert found["respuestas"] == pytest.approx(1 / 3)
+    assert [found[f"cifras, {task}"] for task in module.TASKS] == [1, 0.5, 0]
+
+
 def test_a_sentence_is_read_by_its_words_in_order_and_not_by_its_padding(package):
     module = package("stories")
     words = ("Ana", "va", "al", "patio")

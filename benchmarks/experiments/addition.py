@@ -85,10 +85,10 @@ class GRUTagger(nn.Module):
         self.output = nn.Linear(WIDTH, DIGIT_LABELS)
 
     def forward(self, columns, *, start=0):
-        return _Logits(self.output(self.gru(self.embedding(columns))[0]))
+        return Logits(self.output(self.gru(self.embedding(columns))[0]))
 
 
-class _Logits(NamedTuple):
+class Logits(NamedTuple):
     logits: torch.Tensor
 
 
