@@ -392,6 +392,10 @@ def test_an_answer_to_a_program_is_read_in_its_slots(package):
     assert places.tolist() == [[6, 7], [4, 5]], "detrás de cada programa, no del relleno"
     assert module.digits_of([17, 4]).tolist() == [[1, 7], [0, 4]]
     told.append(module.Program("programas", "print(5)", 5))
+    asked = [module.Program("sumas", text, 0) for text in ("print(9+2)", "print(8+2)")]
+    read = [module.Program("sumas", "print(8+9)", 17), module.Program("sumas", "print(2+9)", 11)]
+    assert module.same_pieces(read, [], None, 0)(asked)[0] == 11, "sin mirar el orden"
+    assert module.nearest(read, [], None, 0)(asked)[1] == 17, "lugar por lugar"
     found = module.measure(lambda examples: [17, 14, 120], told)
     assert found["respuestas"] == pytest.approx(1 / 3)
     assert [found[f"cifras, {task}"] for task in module.TASKS] == [1, 0.5, 0]

@@ -1,8 +1,8 @@
 """Aprender a ejecutar: ¿qué imprime este programa?
 
-«Aprender a ejecutar» (Zaremba y Sutskever, 2014), que Dehghani et al. (2018, §3.5) repiten con el Universal Transformer, a nuestra medida. Entra el texto de un programa de Python, en piezas (cada cifra es una), y hay que poner las dos cifras de lo que imprime, en los dos huecos que van detrás. Lo que imprime lo dice Python, que lo ejecuta. Son tres de las tareas de allí, con números de una cifra: «sumas», de dos a cinco números; «control», que asigna y elige con `if`, sin ninguna cuenta; y «programas», que además suman, restan y repiten con `for`. Se aprenden las tres juntas, con 10 000 programas de cada una. Los de validación y los de prueba se apartan al azar, son otros y se parecen: ninguno de la prueba se ha leído, y los hay de todas las longitudes en la misma proporción.
+«Aprender a ejecutar» (Zaremba y Sutskever, 2014), que Dehghani et al. (2018, §3.5) repiten con el Universal Transformer, a nuestra medida. Entra el texto de un programa de Python, en piezas (cada cifra es una), y hay que poner las dos cifras de lo que imprime, en los dos huecos que van detrás. Lo que imprime lo dice Python, que lo ejecuta. Son tres de las tareas de allí, con números de una cifra: «sumas», de dos a cinco números; «control», que asigna y elige con `if`, sin ninguna cuenta; y «programas», que además suman, restan y repiten con `for` (los que imprimen un número negativo no se usan). Se aprenden las tres juntas, con 10 000 programas de cada una. Los de validación y los de prueba se apartan al azar, son otros y se parecen: ninguno de la prueba se ha leído, y los hay de todas las longitudes en la misma proporción.
 
-El Universal Transformer da siempre cuatro pasos. Un Transformer tiene los mismos parámetros (un bloque) y otro, la misma profundidad (cuatro). Todos normalizan delante de cada subcapa y cuentan las posiciones desde el final. La GRU lee de izquierda a derecha, y su estado es de 96 números para que sus parámetros sean casi los del Universal Transformer. Los demás no son redes: «regresión» da a cada pieza, en cada lugar contado desde el final, lo que suma al resultado (mínimos cuadrados, una por tarea; elige su λ); «la más parecida» contesta lo que imprime el programa aprendido con más piezas iguales en el mismo lugar; y «la mayoría», lo que más se imprime en cada tarea.
+El Universal Transformer da siempre cuatro pasos. Un Transformer tiene los mismos parámetros (un bloque) y otro, la misma profundidad (cuatro). Todos normalizan delante de cada subcapa y cuentan las posiciones desde el final. La GRU lee de izquierda a derecha, y su estado es de 96 números para que sus parámetros sean casi los del Universal Transformer. Los demás no son redes: «regresión» da a cada pieza, en cada lugar contado desde el final, lo que suma al resultado (mínimos cuadrados, una por tarea; elige su λ); «la más parecida» contesta lo que imprime el programa aprendido con más piezas iguales en el mismo lugar; «las mismas piezas», lo del que más tiene en común con él sin mirar el orden; y «la mayoría», lo que más se imprime en cada tarea.
 
 Todas las redes dan los mismos 4000 pasos de entrenamiento, de 32 programas de una tarea: lo que cabe en unos minutos, no lo que cada una podría llegar a aprender. Cada una elige entre tres tasas máximas o más (si gana la del borde, se prueba la siguiente), con la primera semilla, por lo que acierta en validación. «Respuestas» son las que tienen bien las dos cifras.
 """  # noqa: E501
@@ -153,6 +153,22 @@ def nearest(train_set, validation, setting, seed):
     return answers
 
 
+def same_pieces(train_set, validation, setting, seed):
+    known = pieces_in(train_set)
+
+    def answers(examples):
+        rows = pieces_in(examples)
+        return [train_set[abs(known - row).sum(1).argmin()].answer for row in rows]
+
+    return answers
+
+
+def pieces_in(examples):
+    """Cuántas hay de cada pieza, sin mirar dónde."""
+    counts = [np.bincount(row, minlength=SLOT + 1 + len(IDS)) for row in from_the_end(examples)]
+    return np.stack(counts).astype(np.int8)[:, SLOT + 1 :]
+
+
 def regression(train_set, validation, strength, seed):
     fits = {}
     for task in TASKS:
@@ -264,9 +280,12 @@ EXPERIMENT = Experiment(
     splits=splits,
     rivals={name: Rival(partial(trained, build), RATES) for name, build in BUILDS.items()}
     | {
-        "GRU": Rival(partial(trained, GRUReader), GRU_RATES),
+        "GRU": Rival(
+            partial(trained, GRUReader), GRU_RATES, against="Transformer, misma profundidad"
+        ),
         "regresión": Rival(regression, RIDGES),
         "la más parecida": Rival(nearest),
+        "las mismas piezas": Rival(same_pieces),
         "la mayoría": Rival(commonest),
     },
     measure=measure,
