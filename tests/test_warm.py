@@ -1,5 +1,6 @@
 """Los procesos que nacen con torch importado son, en lo demás, como los otros."""
 
+import contextlib
 import json
 import os
 import socket
@@ -77,3 +78,44 @@ def test_it_ends_with_whoever_opened_it():
     with subprocess.Popen([sys.executable, "-c", f"{opens}\nos._exit(0)"], stdout=-1) as process:
         said, _ = process.communicate(timeout=60)  # su hijo, que tenía la salida, terminó
         assert b"listo\n".startswith(said), said
+
+
+def test_they_die_with_whoever_keeps_the_one_they_were_born_from():
+    """Quien construye el libro muere de golpe, y ninguno de sus núcleos se queda trabajando."""
+    opens = """\
+import os, signal, subprocess, sys
+from book._ext import warm
+born = warm.Popen([sys.executable, "-c", "import time; time.sleep(120)"], stdout=-3)
+print(born.pid if born._connection else "", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)"""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(warm.ADDRESS.format(seed=""))}
+    command = [sys.executable, "-X", "utf8", "-c", opens]  # con otra opción, nace como siempre
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=env, check=False).stdout
+    with contextlib.suppress(psutil.NoSuchProcess):
+        psutil.Process(int(said)).wait(timeout=60)
+    assert not psutil.pid_exists(int(said))
+
+
+def test_what_follows_the_program_is_its_own():
+    assert run("import sys; print(sys.argv[1:])", "-u", "a").stdout == "['-u', 'a']\n"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="solo root puede hacerse pasar por otro")
+def test_another_user_is_not_listened_to_nor_told_anything(monkeypatch):
+    address = warm._address(dict(os.environ))
+    told = json.dumps({"run": ["-c", "pass"], "cwd": "/", "env": dict(os.environ)}).encode()
+    answer = b""
+    with socket.socket(socket.AF_UNIX) as asking, Path(os.devnull).open() as nothing:
+        asking.settimeout(30)
+        os.seteuid(65534)
+        try:
+            asking.connect(address)
+        finally:
+            os.seteuid(0)
+        with contextlib.suppress(ConnectionError):
+            socket.send_fds(asking, [len(told).to_bytes(8, "big")], [nothing.fileno()] * 3)
+            asking.sendall(told)
+            answer = asking.recv(16)
+    assert answer == b""
+    monkeypatch.setattr(warm, "_user_of", lambda connection: 65534)
+    assert run("import sys; print('torch' in sys.modules)").stdout == "False\n"

@@ -8,6 +8,7 @@ nada antes: cada proceso importa la suya, la del proyecto o una copia. `Popen` e
 
 import atexit
 import contextlib
+import ctypes
 import gc
 import importlib
 import json
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import threading
 import types
+from itertools import dropwhile
 from pathlib import Path
 
 ADDRESS = "COURSE_WARM_{seed}"
@@ -32,7 +34,11 @@ BEFORE = (
     # los importan la primera derivada y el primer paso de un optimizador
     *("torch.fx.experimental.symbolic_shapes", "torch._dynamo"),
 )
+# Un hilo para cada uno: varios a la vez no se estorban y las sumas dan lo mismo en toda máquina.
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+ONE_THREAD = dict.fromkeys(THREADS, "1")
 _RealPopen = subprocess.Popen
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _IS_WARM, _starting = False, threading.Lock()
 _addresses: dict[str, str] = {}  # quien deja el entorno como estaba también lo olvidaría
 
@@ -49,19 +55,29 @@ class Popen(_RealPopen):
         env = dict(os.environ if env is None else env)
         run = None if preexec_fn or pass_fds else _asked(args)
         self._connection = _connected(env) if run else None
+        if self._connection is not None:
+            order = {"run": run, "cwd": str(Path(cwd or ".").absolute()), "env": env}
+            self._ask(order, (rest[3], rest[6], rest[8]))  # p2cread, c2pwrite, errwrite
         if self._connection is None:
             command = args, executable, preexec_fn, close_fds, pass_fds, cwd, env
             super()._execute_child(*command, *rest)
             return
-        ends = (rest[3], rest[6], rest[8])  # p2cread, c2pwrite, errwrite
-        order = {"run": run, "cwd": str(Path(cwd or ".").absolute()), "env": env}
-        told = json.dumps(order).encode()
-        given = [n if end == -1 else end for n, end in enumerate(ends)]
-        socket.send_fds(self._connection, [len(told).to_bytes(8, "big")], given)
-        self._connection.sendall(told)
-        self.pid = int(self._connection.recv(16))
         self._close_pipe_fds(*rest[3:9])
         self._child_created = True
+
+    def _ask(self, order: dict, ends: tuple[int, int, int]) -> None:
+        """Pide que nazca; si no puede ser (no hay memoria, o procesos), nace como siempre."""
+        told, answer = json.dumps(order).encode(), b""
+        given = [n if end == -1 else end for n, end in enumerate(ends)]
+        with contextlib.suppress(OSError):
+            socket.send_fds(self._connection, [len(told).to_bytes(8, "big")], given)
+            self._connection.sendall(told)
+            answer = self._connection.recv(16, socket.MSG_WAITALL)
+        if answer:
+            self.pid = int(answer)
+        else:
+            self._connection.close()
+            self._connection = None
 
     def _told(self, seconds: float | None) -> None:
         """Espera a lo más ese tiempo a que se diga cómo terminó."""
@@ -69,7 +85,8 @@ class Popen(_RealPopen):
             ended.register(self._connection, selectors.EVENT_READ)
             if self.returncode is None and ended.select(seconds):
                 with contextlib.suppress(OSError):
-                    self.returncode = int(self._connection.recv(16) or -signal.SIGKILL)
+                    answer = self._connection.recv(16, socket.MSG_WAITALL)
+                self.returncode = int(answer or -signal.SIGKILL)
 
     def _internal_poll(self, *arguments, **options):
         if self._connection is None:
@@ -89,18 +106,20 @@ class Popen(_RealPopen):
 def _asked(args) -> list[str] | None:
     """`-m`, `-c` o un guion, y lo que sigue; nada, si no es este Python o se le pide otra cosa."""
     words = [] if isinstance(args, (str, bytes, os.PathLike)) else list(map(os.fspath, args))
-    python, *words = [word for word in words if word not in ("-Xfrozen_modules=off", "-u")] or [""]
+    python, *words = words or [""]
+    words = list(dropwhile(lambda word: word in ("-Xfrozen_modules=off", "-u"), words))
     usual = python == sys.executable and words and (words[0] in ("-m", "-c") or words[0][:1] != "-")
     return words if usual else None
 
 
 def _connected(env: dict[str, str]) -> socket.socket | None:
-    """Con el proceso del que nacen; nada, si no hay: entonces nace como siempre."""
+    """Con el proceso del que nacen; nada, si no hay o es de otro: entonces nace como siempre."""
     if address := _address(env):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         with contextlib.suppress(ConnectionRefusedError):
             connection.connect(address)
-            return connection
+            if _user_of(connection) == os.getuid():
+                return connection
         connection.close()
     return None
 
@@ -121,13 +140,19 @@ def _address(env: dict[str, str]) -> str | None:
     return f"\0{env[name]}" if env[name] else None
 
 
+def _user_of(connection: socket.socket) -> int:
+    """Quién está al otro lado: a una dirección así puede llamar, y ponerse en ella, cualquiera."""
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return struct.unpack("3i", told)[1]
+
+
 def _start(seed: str) -> str:
     """Empieza el proceso del que nacen los demás, y espera a que esté listo; nada, si no pudo."""
     address = f"course-warm-{os.getpid()}-{seed}"
     command = [sys.executable, __file__, address]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    fixed = {"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "1"}
-    fixed["JPY_PARENT_PID"] = "1"  # los núcleos no vigilan a nadie
+    fixed = {"PYTHONHASHSEED": seed, **ONE_THREAD}
+    fixed["JPY_PARENT_PID"] = "1"  # los núcleos no vigilan a nadie: mueren con él
     process = _RealPopen(command, env=os.environ | fixed, **pipes)
     if not process.stdout.readline():
         return ""
@@ -144,22 +169,17 @@ def _received(connection: socket.socket, size: int) -> bytes:
     Quien muere sin leer lo que se le dijo no cierra: corta, y `recv` da un error.
     """
     told = b""
-    with contextlib.suppress(ConnectionError):
+    with contextlib.suppress(OSError):
         while len(told) < size and (more := connection.recv(size - len(told))):
             told += more
     return told if len(told) == size else b""
-
-
-def _user_of(connection: socket.socket) -> int:
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return struct.unpack("3i", told)[1]
 
 
 class _Nursery:
     """Se divide por cada conexión, y dice por ella cómo terminó el que nació."""
 
     def __init__(self, address: str) -> None:
-        self.ready, self.alive = selectors.DefaultSelector(), {}
+        self.ready, self.alive, self.pid = selectors.DefaultSelector(), {}, os.getpid()
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(f"\0{address}")
         self.listener.listen(64)
@@ -183,26 +203,29 @@ class _Nursery:
                 elif isinstance(key.fileobj, int):
                     os.read(key.fileobj, 512)
                     self._tell_ended()
-                elif not _received(key.fileobj, 16):  # quien lo pidió se fue
+                elif key.data in self.alive and not _received(
+                    key.fileobj, 16
+                ):  # quien lo pidió se fue
                     self._forget(key.fileobj)
 
     def _fork(self) -> dict | None:
         connection, _ = self.listener.accept()
-        if _user_of(connection) != os.getuid():  # a esa dirección puede llamar cualquiera de aquí
+        if _user_of(connection) != os.getuid():
             connection.close()
             return None
         size, ends, _, _ = socket.recv_fds(connection, 8, 3)
         told = _received(connection, int.from_bytes(size, "big"))
-        if not told:  # se fue antes de acabar de pedirlo
-            for end in ends:
-                os.close(end)
-            connection.close()
-            return None
-        if (pid := os.fork()) == 0:
+        pid = None
+        with contextlib.suppress(OSError):  # no cabe otro proceso: nacerá como siempre
+            pid = os.fork() if told else None  # sin eso, se fue antes de acabar de pedirlo
+        if pid == 0:
             self._leave(connection, ends)
             return json.loads(told)
         for end in ends:
             os.close(end)
+        if pid is None:
+            connection.close()
+            return None
         self.alive[pid] = connection
         self.ready.register(connection, selectors.EVENT_READ, pid)
         return None
@@ -213,8 +236,11 @@ class _Nursery:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.setsid()
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != self.pid:
+            os._exit(1)
         with contextlib.suppress(OSError):  # si quien lo pidió murió, se sabrá enseguida
-            connection.sendall(str(os.getpid()).encode())
+            connection.sendall(str(os.getpid()).rjust(16).encode())
         for other in (connection, self.listener, *self.alive.values()):
             other.close()
         self.ready.close()
@@ -228,7 +254,8 @@ class _Nursery:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 connection = self.alive[ended[0]]
                 with contextlib.suppress(OSError):
-                    connection.sendall(str(os.waitstatus_to_exitcode(ended[1])).encode())
+                    code = str(os.waitstatus_to_exitcode(ended[1]))
+                    connection.sendall(code.rjust(16).encode())
                 self._forget(connection, kill=False)
 
     def _forget(self, connection: socket.socket, *, kill: bool = True) -> None:

@@ -63,7 +63,7 @@ def stop(app: Sphinx, message: str) -> None:
 
 def side_by_side(work: Callable[[list], list], items: list) -> list:
     """Lo que da `work` con cada parte de una lista, repartida entre los procesadores."""
-    most, found = os.cpu_count() or 1, []
+    most, found = min(os.cpu_count() or 1, 8), []
     tasks = ParallelTasks(most) if parallel_available else SerialTasks()
     for part in make_chunks(items, most):
         tasks.add_task(work, part, lambda *given: found.extend(given[-1]))

@@ -33,9 +33,6 @@ from .inputs import chapter_inputs
 logger = logging.getLogger(__name__)
 STATE = "fingerprints.json"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
-# Un hilo por capítulo: varios a la vez no se estorban y las sumas dan lo mismo en toda máquina.
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 
 @dataclass
@@ -146,7 +143,7 @@ async def _run(chapter: Chapter, timeout: int, root: Path) -> None:
     )
     start = time.monotonic()
     try:
-        await client.async_execute(env={**os.environ, **ONE_THREAD, "PYTHONPATH": path})
+        await client.async_execute(env={**os.environ, **warm.ONE_THREAD, "PYTHONPATH": path})
     except Exception as error:
         chapter.error = explain(chapter, error)
     chapter.seconds = time.monotonic() - start

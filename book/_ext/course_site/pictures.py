@@ -46,9 +46,12 @@ def add_picture(app: Sphinx, pagename, templatename, context, doctree) -> None:
     name = f"{FOLDER}/{pagename}.png"
     path = Path(app.outdir, name)
     markup = compose(title, app.config.project, figure)
+    waiting = path.with_suffix(".svg")
     if _stamp(markup) != _made_from(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_suffix(".svg").write_text(markup, encoding="utf-8")
+        waiting.write_text(markup, encoding="utf-8")
+    else:
+        waiting.unlink(missing_ok=True)  # la dejó una construcción que no acabó
     address = site_address(app.config)
     context["picture"] = f"{address}{quote(name)}" if address else context["pathto"](name, 1)
 
