@@ -13,6 +13,7 @@ from tests.changed import affected_by
         ("course_lib/primitives/attention.py", "primitives/test_softmax.py", "tests/test_cli"),
         ("course_lib/judging/judge.py", "tests/judging/test_check.py", "tests/models"),
         ("course_lib/grading/classroom/templates/feedback.html", "classroom/test_", "models"),
+        ("book/_ext/warm.py", "tests/test_warm.py", "tests/models"),
         ("book/bert.md", "tests/book/test_spelling.py", "tests/layers"),
         ("tests/layers/test_blocks.py", "tests/layers/test_blocks.py", "tests/models"),
     ],
