@@ -33,10 +33,8 @@ STEPS, BATCH, DEPTH = 4000, 32, 4
 RATES, GRU_RATES = (1e-3, 2e-3, 4e-3), (2e-3, 4e-3, 8e-3)
 RIDGES = (0.1, 1.0, 10.0)
 WIDTH, GRU_WIDTH = 64, 96
-DIGITS, LONGEST = (
-    2,
-    48,
-)  # las cifras de la respuesta; las piezas de programa y respuesta, como mucho
+DIGITS = 2  # las cifras de la respuesta
+LONGEST = 48  # las piezas de un programa y su respuesta, como mucho
 PAD, SLOT = 0, 1
 NAMES = "abcd"
 PIECE = re.compile(r"for _ in range|print|if|else|\+=|\w|[^\w ]|\n")

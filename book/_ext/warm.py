@@ -35,8 +35,9 @@ BEFORE = (
     *("torch.fx.experimental.symbolic_shapes", "torch._dynamo"),
 )
 # Un hilo para cada uno: varios a la vez no se estorban y las sumas dan lo mismo en toda máquina.
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-ONE_THREAD = dict.fromkeys(THREADS, "1")
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
 _RealPopen = subprocess.Popen
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _IS_WARM, _starting = False, threading.Lock()
@@ -203,10 +204,8 @@ class _Nursery:
                 elif isinstance(key.fileobj, int):
                     os.read(key.fileobj, 512)
                     self._tell_ended()
-                elif key.data in self.alive and not _received(
-                    key.fileobj, 16
-                ):  # quien lo pidió se fue
-                    self._forget(key.fileobj)
+                elif key.data in self.alive and not _received(key.fileobj, 16):
+                    self._forget(key.fileobj)  # quien lo pidió se fue
 
     def _fork(self) -> dict | None:
         connection, _ = self.listener.accept()
@@ -216,8 +215,9 @@ class _Nursery:
         size, ends, _, _ = socket.recv_fds(connection, 8, 3)
         told = _received(connection, int.from_bytes(size, "big"))
         pid = None
-        with contextlib.suppress(OSError):  # no cabe otro proceso: nacerá como siempre
-            pid = os.fork() if told else None  # sin eso, se fue antes de acabar de pedirlo
+        if told:  # si no, se fue antes de acabar de pedirlo
+            with contextlib.suppress(OSError):  # no cabe otro proceso: nacerá como siempre
+                pid = os.fork()
         if pid == 0:
             self._leave(connection, ends)
             return json.loads(told)
