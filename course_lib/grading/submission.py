@@ -72,6 +72,22 @@ def read_submission(content: Path | bytes) -> Submission:
     Errores:
         SubmissionError: no es un archivo normal, es demasiado grande o no es un cuaderno.
     """
+    cells = read_cells(content)
+    trees = [tree for tree in map(parse_cell, cells) if tree is not None]
+    defined = frozenset(name for tree in trees for name in _defined(tree))
+    checked = tuple(n.args[0].value for t in trees for n in ast.walk(t) if is_check(n))
+    return Submission(cells, defined, checked, notebook_owner(trees))
+
+
+def read_cells(content: Path | bytes) -> tuple[str, ...]:
+    """Da las celdas de código de un cuaderno, sin leer lo que dicen.
+
+    Argumentos:
+        content: la ruta del cuaderno, o sus bytes.
+
+    Errores:
+        SubmissionError: no es un archivo normal, es demasiado grande o no es un cuaderno.
+    """
     if not isinstance(content, bytes):
         content = _read_file(Path(content))
     if len(content) > MAX_FILE:
@@ -84,11 +100,7 @@ def read_submission(content: Path | bytes) -> Submission:
         raise SubmissionError("el archivo no es texto UTF-8, así que no es un cuaderno") from None
     except (ValueError, RecursionError):
         raise SubmissionError("el archivo está dañado o cortado: no es JSON válido") from None
-    cells = tuple(_code_cells(notebook))
-    trees = [tree for tree in map(parse_cell, cells) if tree is not None]
-    defined = frozenset(name for tree in trees for name in _defined(tree))
-    checked = tuple(n.args[0].value for t in trees for n in ast.walk(t) if is_check(n))
-    return Submission(cells, defined, checked, notebook_owner(trees))
+    return tuple(_code_cells(notebook))
 
 
 def notebook_owner(cells: Iterable[ast.Module]) -> str:

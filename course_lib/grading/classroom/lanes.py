@@ -12,6 +12,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -57,9 +58,11 @@ class ProcessLane:
         self._open()
 
     def _open(self) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = _processes()
         self._alive, theirs = context.Pipe()
-        self._executor = ProcessPoolExecutor(1, context, _begin_process, (theirs,))
+        self._executor = ProcessPoolExecutor(
+            1, context, _begin_process, (theirs, dict(os.environ))
+        )
 
     def submit(self, task: Callable, *arguments: Any) -> Future:
         """Encarga una tarea; si el proceso había muerto sin ninguna, a uno nuevo."""
@@ -93,6 +96,19 @@ class ProcessLane:
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
+def _processes() -> multiprocessing.context.BaseContext:
+    """Cómo nacen los procesos: de uno que solo importó torch, y así lo importa una vez por todos.
+
+    Lo del curso lo importa cada uno, para que sea lo que hay ahora. Fuera de Linux
+    dividirse no es seguro, y cada uno empieza de cero.
+    """
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch"])
+    return context
+
+
 @contextlib.contextmanager
 def _interruptions_held() -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -102,8 +118,10 @@ def _interruptions_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin_process(alive: Connection) -> None:
-    """Prepara un proceso que califica."""
+def _begin_process(alive: Connection, environment: dict[str, str]) -> None:
+    """Prepara un proceso que califica, con el entorno de ahora de quien lo pide."""
+    os.environ.clear()
+    os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     alive.send_bytes(str(os.getpid()).encode())
