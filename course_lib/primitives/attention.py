@@ -309,7 +309,7 @@ def padding_mask(token_ids: Int[Tensor, "*batch t_k"], pad_id: int) -> Bool[Tens
 
 def _fused(Q, K, V, beta, mask, bias, causal, dropout):
     """La atención suave sobre el núcleo de torch, que pide cuatro ejes y un solo ancho."""
-    batch = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    batch = _broadcast(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
     width = max(Q.shape[-1], V.shape[-1])
     if isinstance(beta, Tensor):
         Q, beta = beta * Q, 1.0
@@ -399,6 +399,8 @@ def _require_like(name, X, Q):
 
 def _broadcast(*shapes):
     """La forma a la que se difunden todas; None, si no casan."""
+    if all(shape == shapes[0] for shape in shapes):  # lo de siempre, sin lo que torch tarda
+        return tuple(shapes[0])
     try:
         return tuple(torch.broadcast_shapes(*shapes))
     except RuntimeError:

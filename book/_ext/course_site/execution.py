@@ -1,9 +1,9 @@
-"""Ejecución de los capítulos: solo los que cambiaron, varios a la vez y antes de leer ninguno.
+"""Ejecución de los capítulos: solo los que cambiaron, y varios a la vez.
 
 myst-nb sabe guardar resultados, pero los reconoce solo por el texto de las celdas. Aquí la huella
 de un capítulo incluye además las versiones fijadas y los módulos de `course_lib` que alcanza,
 directamente o no. Los resultados se dejan en la misma caché (jupyter-cache) y myst-nb ya solo los
-lee.
+lee. Entretanto Sphinx lee las páginas que no se ejecutan, y cada capítulo en cuanto está.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -45,18 +46,47 @@ class Chapter:
     inputs: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     error: str | None = None
+    done: threading.Event = field(default_factory=threading.Event)
 
     @property
     def topic(self) -> str:
         return PurePosixPath(self.docname).name
 
 
+class Execution(threading.Thread):
+    """Los capítulos que se están ejecutando; si quien construye el libro termina, se interrumpe."""
+
+    def __init__(self, chapters: list[Chapter], timeout: int, root: Path, store: Callable) -> None:
+        super().__init__(daemon=True)
+        self.chapters = {chapter.docname: chapter for chapter in chapters}
+        self._work = partial(_run_all, chapters, timeout, root, store)
+        self._failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            asyncio.run(self._work())
+        except BaseException as error:  # la da `errors`, en el hilo de Sphinx
+            self._failure = error
+        finally:
+            for chapter in self.chapters.values():
+                chapter.done.set()
+
+    def errors(self) -> list[str]:
+        """Espera a que acaben todos y da, una vez, lo que dijo cada uno que falló."""
+        self.join()
+        if self._failure is not None:
+            raise self._failure
+        found = [c.error for c in self.chapters.values() if c.error]
+        self.chapters = {}
+        return found
+
+
 def execute_stale(app: Sphinx) -> None:
-    """Ejecuta los capítulos cuya huella cambió; una celda que falla detiene la construcción.
+    """Empieza a ejecutar los capítulos cuya huella cambió.
 
     Cada uno se guarda en cuanto termina: lo que se interrumpe sigue donde quedó.
     """
-    app.env.course_inputs = {}
+    app.env.course_inputs, app.course_execution = {}, None
     if app.env.mystnb_config.execution_mode != "cache":
         return
     root = Path(app.srcdir)
@@ -66,14 +96,37 @@ def execute_stale(app: Sphinx) -> None:
     chapters = list(find_chapters(app))
     app.env.course_inputs = {c.docname: c.inputs for c in chapters}
     stale = [c for c in chapters if (why := _reason(c, state, cache)) and _announce(c, why)]
-    if stale:
-        # Los últimos capítulos entrenan más: empiezan antes, y ninguno queda solo al final.
-        if len(stale) > 1:  # el segundo ya no importa torch
-            launcher.Popen = warm.Popen
-        store = partial(_store, state=state, cache=cache, drafts=not app.config.course_strict)
-        asyncio.run(_run_all(stale[::-1], app.env.mystnb_config.execution_timeout, root, store))
-    if errors := [c.error for c in stale if c.error]:
+    if not stale:
+        return
+    if len(stale) > 1:  # el segundo ya no importa torch
+        launcher.Popen = warm.Popen
+    store = partial(_store, state=state, cache=cache, drafts=not app.config.course_strict)
+    timeout = app.env.mystnb_config.execution_timeout
+    # Los últimos capítulos entrenan más: empiezan antes, y ninguno queda solo al final.
+    app.course_execution = Execution(stale[::-1], timeout, root, store)
+    app.course_execution.start()
+
+
+def read_them_last(app: Sphinx, env, docnames: list[str]) -> None:
+    """Pone al final las páginas de lo que se está ejecutando, en el orden en que acabará."""
+    waiting = list(app.course_execution.chapters) if app.course_execution else []
+    docnames.sort(key=lambda name: waiting.index(name) + 1 if name in waiting else 0)
+
+
+def wait_for_chapter(app: Sphinx, docname: str, source: list[str]) -> None:
+    """No deja leer un capítulo hasta que tenga su resultado, o se sepa que falló."""
+    chapter = app.course_execution and app.course_execution.chapters.get(docname)
+    if chapter:
+        chapter.done.wait()
+        if chapter.error:
+            finish_execution(app)
+
+
+def finish_execution(app: Sphinx, env=None) -> list[str]:
+    """Espera a todos los capítulos; una celda que falló detiene la construcción."""
+    if app.course_execution and (errors := app.course_execution.errors()):
         stop(app, "\n\n".join(errors))
+    return []
 
 
 def find_chapters(app: Sphinx):
@@ -235,4 +288,7 @@ def setup(app: Sphinx) -> None:
     # Después de myst-nb, que prepara su configuración en el mismo momento.
     app.connect("builder-inited", execute_stale, priority=900)
     app.connect("env-get-outdated", outdated_pages)
+    app.connect("env-before-read-docs", read_them_last)
+    app.connect("source-read", wait_for_chapter)
+    app.connect("env-updated", finish_execution)
     app.connect("env-updated", remember_shown)

@@ -60,9 +60,7 @@ class ProcessLane:
     def _open(self) -> None:
         context = _processes()
         self._alive, theirs = context.Pipe()
-        self._executor = ProcessPoolExecutor(
-            1, context, _begin_process, (theirs, dict(os.environ))
-        )
+        self._executor = ProcessPoolExecutor(1, context, _begin_process, (theirs, dict(os.environ)))
 
     def submit(self, task: Callable, *arguments: Any) -> Future:
         """Encarga una tarea; si el proceso había muerto sin ninguna, a uno nuevo."""
