@@ -21,7 +21,7 @@ from course_lib.grading.submission import (
     Submission,
     course_file,
     names_owner,
-    read_cells,
+    submitted_code,
 )
 from course_lib.judging.owner import listed, words_of
 from course_lib.notebooks.fingerprint import is_check, parse, parse_cell
@@ -222,7 +222,7 @@ def _course_cells(kind: str, topic: str) -> frozenset[_Cell]:
 def course_cells(kind: str, topic: str) -> tuple[str, ...]:
     """Da las celdas de código de un cuaderno del curso; ninguna, si no está en esta máquina."""
     path = course_file(kind, topic)
-    return read_cells(path) if path.exists() else ()
+    return submitted_code(path) if path.exists() else ()
 
 
 @functools.cache

@@ -72,14 +72,14 @@ def read_submission(content: Path | bytes) -> Submission:
     Errores:
         SubmissionError: no es un archivo normal, es demasiado grande o no es un cuaderno.
     """
-    cells = read_cells(content)
+    cells = submitted_code(content)
     trees = [tree for tree in map(parse_cell, cells) if tree is not None]
     defined = frozenset(name for tree in trees for name in _defined(tree))
     checked = tuple(n.args[0].value for t in trees for n in ast.walk(t) if is_check(n))
     return Submission(cells, defined, checked, notebook_owner(trees))
 
 
-def read_cells(content: Path | bytes) -> tuple[str, ...]:
+def submitted_code(content: Path | bytes) -> tuple[str, ...]:
     """Da las celdas de código de un cuaderno, sin leer lo que dicen.
 
     Argumentos:
