@@ -399,8 +399,11 @@ def _require_like(name, X, Q):
 
 def _broadcast(*shapes):
     """La forma a la que se difunden todas; None, si no casan."""
-    if all(shape == shapes[0] for shape in shapes):  # lo de siempre, sin lo que torch tarda
-        return tuple(shapes[0])
+    # Lo de siempre, sin lo que torch tarda; con otro número de ejes, ni comparar los que sean de
+    # tamaño variable: al exportar, quedarían atados.
+    first = shapes[0]
+    if all(len(shape) == len(first) for shape in shapes) and all(s == first for s in shapes):
+        return tuple(first)
     try:
         return tuple(torch.broadcast_shapes(*shapes))
     except RuntimeError:

@@ -1,7 +1,10 @@
 """Qué detiene la construcción, qué se vuelve a ejecutar y qué interruptores hay."""
 
+import asyncio
 import json
 import re
+import sys
+import threading
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -10,7 +13,12 @@ from bs4 import BeautifulSoup
 from PIL import Image
 
 from course_lib import __version__
+from tests.book.conftest import ROOT
 from tests.book.test_records import write_record
+
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+from course_site import execution
 
 pytestmark = [pytest.mark.slow]
 
@@ -32,6 +40,46 @@ def executed(output: str) -> dict[str, str]:
     """Los capítulos que se ejecutaron, con el motivo."""
     lines = [line for line in output.splitlines() if line.startswith("ejecutando ")]
     return dict(line.removeprefix("ejecutando ").split(": ", 1) for line in lines)
+
+
+@pytest.fixture
+def two_chapters(monkeypatch):
+    """Uno que termina enseguida y otro que espera a que se le diga."""
+    release = threading.Event()
+
+    async def run(chapter, timeout, root):
+        if chapter.docname == "largo":
+            await asyncio.to_thread(release.wait, 60)
+
+    monkeypatch.setattr(execution, "_run", run)
+    monkeypatch.setattr(execution.os, "cpu_count", lambda: 2)
+    return [
+        execution.Chapter(name, Path(f"{name}.md"), None) for name in ("corto", "largo")
+    ], release
+
+
+def test_a_chapter_is_read_while_another_runs(two_chapters):
+    chapters, release = two_chapters
+    stored = []
+    running = execution.Execution(chapters, 60, Path(), lambda c: stored.append(c.docname))
+    running.start()
+    assert chapters[0].done.wait(60) and stored == ["corto"] and not chapters[1].done.is_set()
+    release.set()
+    assert running.errors() == [] and stored == ["corto", "largo"]
+
+
+def test_what_cannot_be_stored_stops_the_build_and_nobody_waits_forever(two_chapters):
+    chapters, release = two_chapters
+
+    def store(chapter):
+        release.set()
+        raise OSError("no queda sitio")
+
+    running = execution.Execution(chapters, 60, Path(), store)
+    running.start()
+    assert all(chapter.done.wait(60) for chapter in chapters) and running.failure
+    with pytest.raises(OSError, match="no queda sitio"):
+        running.errors()
 
 
 REPOSITORY = "https://github.com/alguien/curso"

@@ -31,7 +31,7 @@ NOTEBOOKS = [name for name in pages_of_toc() if not name.startswith("book/")]
 @functools.lru_cache(maxsize=1)
 def read(site: Path, name: str) -> BeautifulSoup:
     """Una página; leerla cuesta más que mirarla, y las pruebas de la misma van seguidas."""
-    return BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "lxml")
+    return BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
 
 
 def test_every_page_was_made(site: Path, page_name: str):

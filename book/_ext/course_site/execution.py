@@ -60,13 +60,13 @@ class Execution(threading.Thread):
         super().__init__(daemon=True)
         self.chapters = {chapter.docname: chapter for chapter in chapters}
         self._work = partial(_run_all, chapters, timeout, root, store)
-        self._failure: BaseException | None = None
+        self.failure: BaseException | None = None
 
     def run(self) -> None:
         try:
             asyncio.run(self._work())
         except BaseException as error:  # la da `errors`, en el hilo de Sphinx
-            self._failure = error
+            self.failure = error
         finally:
             for chapter in self.chapters.values():
                 chapter.done.set()
@@ -74,8 +74,8 @@ class Execution(threading.Thread):
     def errors(self) -> list[str]:
         """Espera a que acaben todos y da, una vez, lo que dijo cada uno que falló."""
         self.join()
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
         found = [c.error for c in self.chapters.values() if c.error]
         self.chapters = {}
         return found
@@ -118,7 +118,7 @@ def wait_for_chapter(app: Sphinx, docname: str, source: list[str]) -> None:
     chapter = app.course_execution and app.course_execution.chapters.get(docname)
     if chapter:
         chapter.done.wait()
-        if chapter.error:
+        if chapter.error or app.course_execution.failure:
             finish_execution(app)
 
 
@@ -179,6 +179,7 @@ async def _run_all(
         async with places:
             await _run(chapter, timeout, root)
         store(chapter)
+        chapter.done.set()
 
     await asyncio.gather(*map(run_and_store, chapters))
 

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -66,7 +67,7 @@ class ProcessLane:
         """Encarga una tarea; si el proceso había muerto sin ninguna, a uno nuevo."""
         try:
             return self._submit(task, *arguments)
-        except BrokenExecutor:
+        except (BrokenExecutor, EOFError, OSError):  # o aquel del que debía nacer
             self.renew()
             return self._submit(task, *arguments)
 
@@ -97,14 +98,17 @@ class ProcessLane:
 def _processes() -> multiprocessing.context.BaseContext:
     """Cómo nacen los procesos: de uno que solo importó torch, y así lo importa una vez por todos.
 
-    Lo del curso lo importa cada uno, para que sea lo que hay ahora. Fuera de Linux
-    dividirse no es seguro, y cada uno empieza de cero.
+    Lo del curso lo importa cada uno, para que sea lo que hay ahora. Fuera de Linux dividirse no es
+    seguro, y donde no se puede hablar con él (la carpeta temporal tiene un nombre muy largo),
+    tampoco se puede: cada uno empieza de cero.
     """
-    if sys.platform != "linux":
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch"])
-    return context
+    if sys.platform == "linux":
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["torch"])
+        with contextlib.suppress(OSError), _interruptions_held():
+            forkserver.ensure_running()
+            return context
+    return multiprocessing.get_context("spawn")
 
 
 @contextlib.contextmanager
@@ -117,7 +121,10 @@ def _interruptions_held() -> Iterator[None]:
 
 
 def _begin_process(alive: Connection, environment: dict[str, str]) -> None:
-    """Prepara un proceso que califica, con el entorno de ahora de quien lo pide."""
+    """Prepara un proceso que califica, con el entorno que tiene ahora quien lo pide.
+
+    Lo que ya importó leyó el de cuando se pidió el primero.
+    """
     os.environ.clear()
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
