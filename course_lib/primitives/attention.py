@@ -320,12 +320,9 @@ def _fused(Q, K, V, beta, mask, bias, causal, dropout):
         added = sees if bias is None else bias.masked_fill(~sees, -math.inf)
     if added is not None:
         added = _four_axes(added, batch, added.shape[-1])
+    heads = (_four_axes(X, batch, width) for X in (Q, K, V))
     H = F.scaled_dot_product_attention(
-        *(_four_axes(X, batch, width) for X in (Q, K, V)),
-        attn_mask=added,
-        is_causal=causal,
-        scale=float(beta),
-        dropout_p=dropout,
+        *heads, attn_mask=added, is_causal=causal, scale=float(beta), dropout_p=dropout
     )
     H = H.reshape(*batch, Q.shape[-2], width)[..., : V.shape[-1]]
     return H if empty is None else H.masked_fill(empty, 0.0)
