@@ -24,7 +24,7 @@ from tests.checks.solutions import Solution
 SECONDS = 2.0
 """Los segundos de procesador de un juicio; los que terminan tardan décimas."""
 MUTANT_SEEDS = range(5)
-WITNESS_SEEDS = range(1, 6)
+WITNESS_SEEDS = range(1, 11)
 MOST_PAIRS = 150
 
 

@@ -23,7 +23,7 @@ from course_lib.notebooks.generation import topics_in
 from tests.checks.judging import diagnose, diagnose_pairs
 from tests.checks.solutions import ROOT
 
-SEEDS = (*range(4), NOTEBOOK_SEED)
+SEEDS = (*range(9), NOTEBOOK_SEED)
 TOPICS = topics_in(ROOT)
 EXERCISES = {topic: topic_exercises(topic) for topic in TOPICS}
 ALL = [exercise for exercises in EXERCISES.values() for exercise in exercises]

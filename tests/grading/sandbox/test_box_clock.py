@@ -170,7 +170,7 @@ def graded(grader, cells):
 @pytest.fixture
 def busy(grader):
     """Procesos que no paran: con ellos, todo lo demás va varias veces más lento."""
-    count = 2 * len(os.sched_getaffinity(0))
+    count = 3 * len(os.sched_getaffinity(0))
     command = [sys.executable, "-S", "-c", "while True: pass"]
     running = [subprocess.Popen(command, start_new_session=True) for _ in range(count)]
     yield
