@@ -209,10 +209,33 @@ def test_a_checkpoint_does_not_depend_on_how_the_optimizer_computes(tmp_path, fi
 
 
 @pytest.mark.parametrize(
+    "stored",
+    [lambda x: x, lambda x: x.T.contiguous().T, lambda x: torch.cat((x, x), 1)[:, ::2]],
+    ids=["por filas", "por columnas", "con huecos"],
+)
+def test_adam_gives_the_same_however_the_parameters_are_stored(stored):
+    def loss(model, batch):
+        x, y = batch
+        return (x @ model.W - y).pow(2).mean()
+
+    weights = []
+    for optimizer in (None, lambda p: torch.optim.Adam(p, lr=0.05, foreach=False)):
+        model = nn.Module()
+        torch.manual_seed(0)
+        model.W = nn.Parameter(stored(torch.randn(2, 3)))
+        train(model, loss, points(), steps=8, learning_rate=0.05, optimizer=optimizer)
+        weights.append(model.W)
+    assert_close(weights[0], weights[1])
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"log_every": 0}, "log_every: se esperaba al menos 1"),
-        ({"log_every": 5}, "con Adam se esperaba 1 y llegó 5.*fused=True"),
+        (
+            {"log_every": 5, "optimizer": torch.optim.Adam},
+            "con Adam se esperaba 1 y llegó 5.*fused=True",
+        ),
         ({"steps": 0}, "steps"),
         ({"clip_norm": 0.0}, "clip_norm=None"),
         ({"batches": []}, "se acabaron después de 0"),

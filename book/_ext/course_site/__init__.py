@@ -65,6 +65,8 @@ def setup(app: Sphinx) -> dict[str, object]:
     gc.set_threshold(50_000, 50, 100)
     for part in PARTS:
         part.setup(app)
+    # Y al terminar, todo a la vez, también: eran cinco segundos.
+    app.connect("build-finished", lambda app, exception: gc.freeze(), priority=999)
     # Sphinx solo mira las páginas: con esto, otra extensión las lee otra vez, y otros estilos o
     # guiones las escriben otra vez. Ninguna celda se ejecuta de nuevo.
     app.add_config_value("course_site_code", summary(Path(__file__).parent), "env")

@@ -61,6 +61,15 @@ def stop(app: Sphinx, message: str) -> None:
     raise SystemExit(1)
 
 
+def write_side_by_side(app: Sphinx, env=None) -> list[str]:
+    """Reparte entre los procesadores las páginas que hay que escribir.
+
+    Leerlas, no: se leen mientras se ejecutan los capítulos, que ya los ocupan.
+    """
+    app.parallel = (os.cpu_count() or 1) + 1  # el primero solo reparte
+    return []
+
+
 def side_by_side(work: Callable[[list], list], items: list) -> list:
     """Lo que da `work` con cada parte de una lista, repartida entre los procesadores."""
     most, found = min(os.cpu_count() or 1, 8), []
@@ -94,4 +103,5 @@ def setup(app: Sphinx) -> None:
     app.add_config_value("course_strict", True, "")
     app.connect("config-inited", read_switch)
     app.connect("builder-inited", warnings_fail)
+    app.connect("env-updated", write_side_by_side)
     app.connect("build-finished", count_pages)

@@ -150,10 +150,11 @@ def draw(markup: str, path: Path) -> None:
         sans_serif_family="DejaVu Sans",
         serif_family="STIXGeneral",
     )
-    image = Image.open(BytesIO(bytes(data))).convert("RGB").quantize(COLORS)
+    image = Image.open(BytesIO(bytes(data))).convert("RGB")
+    image = image.quantize(COLORS, method=Image.Quantize.FASTOCTREE)
     made_from = PngInfo()
     made_from.add_text(STAMP, _stamp(markup))
-    image.save(path, optimize=True, pnginfo=made_from)
+    image.save(path, pnginfo=made_from)
 
 
 def _stamp(markup: str) -> str:
