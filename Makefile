@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 # Un proceso que no guarda lo que compila lo compila otra vez, y las pruebas abren muchos.
 unexport PYTHONDONTWRITEBYTECODE
-DEBIAN := bubblewrap chromium epubcheck hunspell hunspell-es libseccomp2 poppler-utils
+DEBIAN := bubblewrap chromium chromium-headless-shell epubcheck hunspell hunspell-es libseccomp2 poppler-utils
 TORCH  := 2.13.0
 # El último que admite cualquier Python 3.11, también el 3.11.2 de Debian 12.
 PINS   := --upgrade-package torch==$(TORCH) --upgrade-package soupsieve==2.10

@@ -10,7 +10,11 @@ if command -v apt-get >/dev/null; then
     if [ "$(id -u)" -eq 0 ]; then sudo=""; else sudo="sudo -n"; fi
     if [ -z "$sudo" ] || $sudo true 2>/dev/null; then
         export DEBIAN_FRONTEND=noninteractive
-        $sudo apt-get update -qq >/dev/null && $sudo apt-get install -y -qq $missing >/dev/null && exit 0
+        $sudo apt-get update -qq >/dev/null
+        # Ubuntu no tiene todos los de Debian, y uno que no conozca detendría a los demás.
+        known=""
+        for package in $missing; do apt-cache show "$package" >/dev/null 2>&1 && known="$known $package"; done
+        [ -n "$known" ] && $sudo apt-get install -y -qq $known >/dev/null && exit 0
     fi
 fi
 echo "Faltan paquetes y no se pueden instalar desde aquí:$missing"

@@ -30,6 +30,8 @@ from course_lib.files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_suffix(".js")
+# Primero, el que no sabe abrir ventanas: hace lo mismo con menos trabajo.
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
 # Lo que solo sirve en un navegador.
 ONLY_ON_LINE = {"book/progress"}
 # Los apartados que tienen todos los capítulos no ayudan a encontrar nada.
@@ -98,7 +100,7 @@ def browser():
         from playwright.sync_api import sync_playwright
     except ImportError:
         sys.exit("Falta Playwright. Instálalo con: pip install -r requirements.txt")
-    path = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         sys.exit("Falta Chromium. En Debian y Ubuntu: sudo apt-get install chromium")
     with sync_playwright() as playwright:
