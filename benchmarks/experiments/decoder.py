@@ -2,7 +2,7 @@
 
 El modelo del capítulo `decoder`, con la misma tarea y otros que la hacen. La prueba tiene dos grupos. Donde «se puede copiar», hay en el entrenamiento un renglón que solo cambia en la cantidad. Donde «no se puede», se apartó el ingrediente entero, con todas sus cantidades; sus palabras, una por una, sí se entrenaron en otros.
 
-«Copiar» busca ese renglón y le cambia la cantidad. «Analogía» sabe más: si dos renglones entrenados se distinguen en una palabra, aprende qué cambia en la traducción, y lo aplica a otro. Ninguno de los dos se entrena. «GRU con atención» es el traductor recurrente de `attention`, del mismo ancho. Todo el que se entrena da 600 pasos y elige su tasa en validación, que aparta otros ingredientes y otros renglones que la prueba. Cada semilla aparta los suyos.
+«Copiar» busca ese renglón y le cambia la cantidad. «Analogía» sabe más: si dos renglones entrenados se distinguen en una palabra, aprende qué cambia en la traducción, y lo aplica a otro. Ninguno de los dos se entrena. «GRU con atención» es el traductor recurrente de `attention`, del mismo ancho. Todo el que se entrena da 600 pasos y elige su tasa (si gana la del borde, se prueba la siguiente) en validación, que aparta otros ingredientes y otros renglones que la prueba. Cada semilla aparta los suyos.
 """  # noqa: E501
 
 import re

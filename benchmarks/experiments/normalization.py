@@ -1,6 +1,6 @@
 """Dónde se normaliza: ¿qué colocación aprende, a cada profundidad y con la tasa que prefiera?
 
-La tarea del capítulo `normalization`: adivinar la palabra siguiente de cada paso de receta, con una pila de 2, 6 o 18 bloques de ancho 32 y máscara causal. Se comparan post y pre, sin calentar y con los primeros 100 pasos de subida, y, con 18 bloques, pre con RMSNorm. Cada red da 300 pasos de 32 oraciones con Adam, sin recortar el gradiente ni bajar la tasa, y elige la suya en validación con la primera semilla. Son pocos pasos: lo que cabe en unos minutos. Un post que calentara más tiempo podría llegar más lejos.
+La tarea del capítulo `normalization`: adivinar la palabra siguiente de cada paso de receta, con una pila de 2, 6 o 18 bloques de ancho 32 y máscara causal. Se comparan post y pre, sin calentar y con los primeros 100 pasos de subida, y, con 18 bloques, pre con RMSNorm. Cada red da 300 pasos de 32 oraciones con Adam, sin recortar el gradiente ni bajar la tasa, y elige la suya en validación con la primera semilla (si gana la del borde, se prueba la siguiente). Son pocos pasos: lo que cabe en unos minutos. Un post que calentara más tiempo podría llegar más lejos.
 
 Cada semilla aparta un décimo de las oraciones para validar y otro para la prueba. «Parecido» es la similitud coseno media entre las salidas de la pila en dos posiciones cualesquiera, ya entrenada: 1 es que todas apuntan en la misma dirección. «Solo frecuencias» no lee lo anterior: da a cada palabra la probabilidad con que aparece al entrenar.
 """  # noqa: E501

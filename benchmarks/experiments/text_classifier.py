@@ -2,7 +2,7 @@
 
 La tarea del capítulo `text_classifier`, con más rivales. Se entrena con 30 000 opiniones y se mide con armazones que el entrenamiento no contiene: la mitad de los apartados es de validación y la otra mitad, de prueba. Cada semilla genera sus propias opiniones.
 
-Los que no son redes: bolsas de palabras y de tríos, con regresión logística (la validación elige su C), y copiar la etiqueta de la opinión que más tríos comparte (coseno de TF-IDF). La BiGRU lee en los dos sentidos, con el mismo ancho y el mismo resumen (el máximo de cada coordenada) que el codificador. Todas las redes dan los mismos 2000 pasos de 64 opiniones, con el plan del capítulo, y cada una elige su tasa máxima. «Como en cine» tiene los tamaños, el dropout y la normalización de la fuente (post, ancho 32), con este vocabulario. «Con softmax» cambia la pérdida: una entropía cruzada de dos clases, y no dos sigmoides.
+Los que no son redes: bolsas de palabras y de tríos, con regresión logística (la validación elige su C), y copiar la etiqueta de la opinión que más tríos comparte (coseno de TF-IDF). La BiGRU lee en los dos sentidos, con el mismo ancho y el mismo resumen (el máximo de cada coordenada) que el codificador. Todas las redes dan los mismos 2000 pasos de 64 opiniones, con el plan del capítulo, y cada una elige su tasa máxima (si gana la del borde, se prueba la siguiente). «Como en cine» tiene los tamaños, el dropout y la normalización de la fuente (post, ancho 32), con este vocabulario. «Con softmax» cambia la pérdida: una entropía cruzada de dos clases, y no dos sigmoides.
 """  # noqa: E501
 
 from functools import cache, partial

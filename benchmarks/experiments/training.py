@@ -2,7 +2,7 @@
 
 La tarea del capítulo `training`: traducir títulos de recetas, palabra por palabra. Compiten redes de un bloque en cada mitad y de seis, con la normalización detrás (post, como en el artículo de 2017) o delante (pre); una más cambia la normalización de capa por RMSNorm. Cada una se entrena 500 pasos con varios planes: sin calentar, calentando 50 pasos o calentando 250. En todos, la tasa llega a un máximo y baja después por media onda de coseno hasta cero.
 
-La rejilla son todas las parejas (tasa máxima, calentamiento): cada red y cada calentamiento eligen su tasa con los títulos de validación y la primera semilla, y se mide en los de prueba. Cada semilla aparta otros cien títulos para cada cosa. Además de la pérdida se mide la parte de títulos traducidos sin ningún error, con decodificación voraz. Cada fila se compara con la misma red, calentando 250; la de RMSNorm, con la de capa.
+La rejilla son todas las parejas (tasa máxima, calentamiento): cada red y cada calentamiento eligen su tasa con los títulos de validación y la primera semilla (si gana la del borde, se prueba la siguiente), y se mide en los de prueba. Cada semilla aparta otros cien títulos para cada cosa. Además de la pérdida se mide la parte de títulos traducidos sin ningún error, con decodificación voraz. Cada fila se compara con la misma red, calentando 250; la de RMSNorm, con la de capa.
 """  # noqa: E501
 
 from functools import cache, partial

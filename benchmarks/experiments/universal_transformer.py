@@ -4,7 +4,7 @@ Hay diez casillas. Cada una tiene una cifra o dice «mira en la casilla j», y h
 
 Los rivales dan siempre los mismos pasos, dos, tres o cuatro, los que rodean la media de ACT, o seis. Son el mismo bloque y los mismos 800 + 400 pasos de entrenamiento; solo les falta la parada. Los Transformers no repiten el bloque: uno tiene los mismos parámetros y otro la misma profundidad. Al que lleva la parada «desde el comienzo» nunca se le cobra. «Mirar una vez» no se entrena: si la casilla manda a otra que tiene una cifra, responde esa; si no, la que más veces aparece en la lista.
 
-Se mide en listas nuevas: aciertos, pasos medios y correlación entre los pasos de cada casilla y sus saltos (0 si todas dan los mismos). «Aciertos a 3» y «pasos a 3» son los de las casillas que están a tres saltos de su cifra. Cada red elige en validación, con la primera semilla, la tasa máxima de la primera parte. Los entrenamientos, menos uno, se hicieron en otra máquina, con 16 núcleos y torch 2.11.
+Se mide en listas nuevas: aciertos, pasos medios y correlación entre los pasos de cada casilla y sus saltos (0 si todas dan los mismos). «Aciertos a 3» y «pasos a 3» son los de las casillas que están a tres saltos de su cifra. Cada red elige en validación, con la primera semilla, la tasa máxima de la primera parte (si gana la del borde, se prueba la siguiente). Casi todos los entrenamientos se hicieron en otra máquina, con 16 núcleos y torch 2.11; en esta, los de «Transformer, mismos parámetros» y los de las tasas que alargaron la rejilla.
 """  # noqa: E501
 
 from functools import partial
