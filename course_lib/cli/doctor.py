@@ -32,8 +32,10 @@ _PROGRAMS = {
     "chromium": ("probar el sitio en un navegador", "sudo apt-get install chromium"),
     "hunspell": ("revisar la ortografía", "sudo apt-get install hunspell hunspell-es"),
 }
-_BROWSERS = "chromium chromium-headless-shell chromium-browser google-chrome chrome"
-_ALIASES = {"chromium": tuple(_BROWSERS.split())}
+_ALIASES = {
+    "chromium": ("chromium", "chromium-headless-shell", "chromium-browser")
+    + ("google-chrome", "chrome")
+}
 _USES = {
     "student": "resolver los ejercicios en JupyterLab",
     "teacher": "calificar entregas",
