@@ -4,7 +4,7 @@ El cuadro de Dai et al. (2019), distancias o posiciones sumadas a la entrada, co
 
 Se lee en piezas: mil, de pares de bytes, aprendidas solo de los capítulos de entrenar. Todo se mide en bits por letra (por carácter, con espacios y signos), que no depende de las piezas. «Comienzo del segmento»: sus 8 primeras piezas, de 32; «resto», las demás. «Palabras de la memoria»: las de cinco letras o más cuya última vez queda entre 32 y 128 piezas atrás, fuera de todo segmento y dentro de la memoria; «palabras no leídas», las que no están en esas 128. «Con 32 piezas», y las que siguen: se empieza a leer justo ese número de piezas antes y se miden las 16 últimas.
 
-Los rivales: una GRU con los mismos parámetros, que lleva su estado de un segmento al siguiente; contar grupos de hasta cinco piezas, con el suavizado de Kneser y Ney; y mezclar esa cuenta con otra, la de las mil piezas recién leídas (la validación elige cuánto). Todas las redes, de ancho 128, dan los mismos 1200 pasos de 16 filas, casi una vuelta al texto: todos aprenden de lo mismo, leído una vez. Cada una elige su tasa con la primera semilla.
+Los rivales: una GRU con los mismos parámetros, que lleva su estado de un segmento al siguiente; contar grupos de hasta cinco piezas, con el suavizado de Kneser y Ney; y mezclar esa cuenta con otra, la de las mil piezas recién leídas (la validación elige cuánto). Todas las redes, de ancho 128, dan los mismos 1200 pasos de 16 filas, casi una vuelta al texto: todos aprenden de lo mismo, leído una vez. Cada una elige su tasa con la primera semilla (si gana la del borde, se prueba la siguiente).
 """  # noqa: E501
 
 import re
