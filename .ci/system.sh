@@ -12,10 +12,13 @@ if command -v apt-get >/dev/null; then
         export DEBIAN_FRONTEND=noninteractive
         $sudo apt-get update -qq >/dev/null
         # Ubuntu no tiene todos los de Debian, y uno que no conozca detendría a los demás.
-        known=""
-        for package in $missing; do apt-cache show "$package" >/dev/null 2>&1 && known="$known $package"; done
-        [ -n "$known" ] && $sudo apt-get install -y -qq $known >/dev/null && exit 0
+        known="" unknown=""
+        for package in $missing; do
+            if apt-cache show "$package" >/dev/null 2>&1; then known="$known $package"; else unknown="$unknown $package"; fi
+        done
+        [ -z "$known" ] || $sudo apt-get install -y -qq $known >/dev/null && missing="$unknown"
+        [ -z "$missing" ] && exit 0
     fi
 fi
 echo "Faltan paquetes y no se pueden instalar desde aquí:$missing"
-echo "Las pruebas que los necesitan se omitirán. En Debian o Ubuntu: sudo apt-get install$missing"
+echo "Las pruebas que los necesitan se omitirán (chromium-headless-shell solo ahorra tiempo). En Debian o Ubuntu: sudo apt-get install$missing"

@@ -61,8 +61,8 @@ def _row(claim: dict[str, Any]) -> list[str]:
     else:
         name, rival, *place = claim["figure"].split("/")
         record = json.loads((RECORDS / f"{name}.json").read_text("utf-8"))
-        validated = place[0] in ("tried", "chosen") or "validation" in place
-        seeds = str(record["tuning_seeds"] if validated else len(record["seeds"]))
+        tuned = place[0] in ("tried", "chosen")
+        seeds = str(record["tuning_seeds"] if tuned else len(record["seeds"]))
         shown = _figure(record, rival, place)
         evidence = [f"experiments/{name}", claim.get("rival", rival), seeds, shown]
     return [claim["page"], f"«{claim['says']}»", *evidence, verdict]

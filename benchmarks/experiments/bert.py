@@ -6,7 +6,7 @@ El cuadro de Devlin et al. (2019): BERT; sin la segunda tarea (NSP); un gemelo c
 
 «Guardado» es el BERT de `book/_models/bert`: tres bloques, 6500 pasos y otras recetas, entre las que pudo haber alguna de esas oraciones.
 
-Dos rivales cuentan. «Contar vecinas» responde al hueco con lo que más se vio entre la misma ventana de tokens, de dos a cada lado a ninguno; «contar lo anterior» solo mira hacia atrás. Para las tareas usan los rivales baratos de `fine_tuning`. Cada semilla genera sus recetas. La validación y la prueba son de combinaciones de plato e ingrediente apartadas, la mitad cada una; los ejemplos de las tareas, como en `fine_tuning`.
+Dos rivales cuentan. «Contar vecinas» responde al hueco con lo que más se vio entre la misma ventana de tokens, de dos a cada lado a ninguno; «contar lo anterior» solo mira hacia atrás. La segunda se hizo después que las redes, en una CPU. Para las tareas usan los rivales baratos de `fine_tuning`. Cada semilla genera sus recetas. La validación y la prueba son de combinaciones de plato e ingrediente apartadas, la mitad cada una; los ejemplos de las tareas, como en `fine_tuning`.
 """  # noqa: E501
 
 import copy
@@ -46,7 +46,7 @@ RECIPES, READ, HOLES, ARTICLES, JUDGED = 7000, 2200, 400, 200, 150
 DOCUMENTS, SHOWN = 25, 10  # de los que se mira si una oración sigue, y cuántas veces
 WIDTH, STEPS, ROWS, HIDDEN = 128, 1800, 64, 0.4
 RATES = (1.5e-3, 3e-3, 6e-3)
-ORDERS = (1, 2, 3, 4, 6)
+ORDERS = (1, 2, 3, 4, 6, 8, 12, 16)
 WINDOWS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 1), (1, 2), (2, 2))
 TUNED = {"par": (120, (3e-4, 1e-3)), "palabras": (150, (1e-3, 3e-3))}  # pasos y tasas
 

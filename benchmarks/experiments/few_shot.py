@@ -4,7 +4,7 @@ Cada secuencia es una tarea nueva: nueve parejas de una cosa y su etiqueta, una 
 
 Se mide la parte de etiquetas que se acierta con 0, 1, 2, 4 y 8 ejemplos delante. Compiten PaLM de varios tamaños y una GRU, con los mismos pasos de entrenamiento; «ocho tareas» es el primero, entrenado solo con ocho de las 1280. El de un bloque tiene más parámetros que el de dos. Los rivales baratos no aprenden nada: «la más frecuente» da la etiqueta más vista en el contexto, y «la de la misma cosa», la que llevó esa cosa o, si no ha salido, la última. «Quien sabe el sorteo» da además, a una cosa nueva, una etiqueta que no lleve otra: más no se puede.
 
-No es lo del artículo: PaLM se entrenó con textos, y nadie le enseñó a aprender de ejemplos; estos modelos no han visto otra cosa. Cada uno elige su tasa máxima entre tres, con la primera semilla, por el acierto de validación, en promedio de 1, 2, 4 y 8 ejemplos.
+No es lo del artículo: PaLM se entrenó con textos, y nadie le enseñó a aprender de ejemplos; estos modelos no han visto otra cosa. Cada uno elige su tasa máxima entre tres o más (si gana la del borde, se prueba la siguiente), con la primera semilla, por el acierto de validación, en promedio de 1, 2, 4 y 8 ejemplos.
 """  # noqa: E501
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """PaLM en cuatro tamaños: la pérdida, lo que cumple al escribir y lo que repite de memoria
 
-Cuatro modelos, de dos a cuatro bloques y de ancho 32 a 256, leen las mismas recetas con los mismos 1800 pasos de 32: unas cinco vueltas a unas 10 000 recetas de seis categorías, palabra por palabra. La tabla empieza con desviación 1/√d; lo demás es el PaLM de `palm`. Cada tamaño elige su tasa entre tres por la pérdida de validación de la primera semilla, y cada semilla aparta 60 combinaciones de plato e ingrediente para validar y 60 para la prueba, con una receta de cada título. «Contar» mezcla las frecuencias según las n palabras anteriores, y elige n.
+Cuatro modelos, de dos a cuatro bloques y de ancho 32 a 256, leen las mismas recetas con los mismos 1800 pasos de 32: unas cinco vueltas a unas 10 000 recetas de seis categorías, palabra por palabra. La tabla empieza con desviación 1/√d; lo demás es el PaLM de `palm`. Cada tamaño elige su tasa entre tres por la pérdida de validación de la primera semilla, y cada semilla aparta 60 combinaciones de plato e ingrediente para validar y 60 para la prueba, con una receta de cada título. «Contar» mezcla las frecuencias según las n palabras anteriores, y elige n; se hizo después que las redes, en una CPU.
 
 Se escribe, siempre con la palabra más probable, desde títulos de combinaciones que nadie leyó. «Del todo»: hay una lista con cantidades y pasos numerados y nada más, lo que usan los pasos está en la lista, lo que anuncia la lista se usa, y el ingrediente del título está en la lista y en los pasos. «Lista» y «título» son esas dos condiciones por separado. «Lista ajena»: se le dan el título y la lista de una receta de verdad, y los pasos usan justo lo que dice.
 
@@ -44,7 +44,7 @@ SIZES = {  # ancho, cabezas, bloques y tasas
     "ancho 128": (128, 4, 3, (2e-3, 4e-3, 8e-3)),
     "ancho 256": (256, 4, 4, (1e-3, 2e-3, 4e-3)),
 }
-ORDERS = (4, 5)
+ORDERS = (4, 5, 6, 8)
 QUANTITY = re.compile(r"(\d+|Medi[oa]) \w+|.+ al gusto$")
 
 

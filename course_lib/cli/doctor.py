@@ -33,8 +33,10 @@ _PROGRAMS = {
     "hunspell": ("revisar la ortografía", "sudo apt-get install hunspell hunspell-es"),
 }
 _ALIASES = {
-    "chromium": ("chromium", "chromium-headless-shell", "chromium-browser")
-    + ("google-chrome", "chrome")
+    "chromium": (
+        *("chromium", "chromium-headless-shell", "chromium-browser"),
+        *("google-chrome", "chrome"),
+    )
 }
 _USES = {
     "student": "resolver los ejercicios en JupyterLab",

@@ -119,7 +119,7 @@ def hide(ids, chosen):
 def pretrain(model, steps=600, peak=3e-3, warmup=60, seed=0):
     """Adivinar lo que había en el 15 % de las posiciones; da las pérdidas."""
     rng, losses = random.Random(seed), []
-    adam = torch.optim.Adam(model.parameters(), fused=True)
+    adam = torch.optim.Adam(model.parameters())
     for step in range(1, steps + 1):
         ids = torch.tensor([[IDS[w] for w in sentence(rng)] for _ in range(64)])
         chosen = torch.rand(ids.shape) < 0.15

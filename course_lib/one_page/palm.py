@@ -124,7 +124,7 @@ class PaLM(nn.Module):
 def train(model, steps=600, peak=5e-3, warmup=40, seed=0):
     """Predecir cada token con los anteriores; da las pérdidas."""
     rng, losses = random.Random(seed), []
-    adam = torch.optim.Adam(model.parameters(), fused=True)
+    adam = torch.optim.Adam(model.parameters())
     for step in range(1, steps + 1):
         ids = torch.tensor([[IDS[w] for w in sentence(rng)] for _ in range(64)])
         logits, _ = model(ids[:, :-1])

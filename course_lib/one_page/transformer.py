@@ -252,7 +252,7 @@ def train(model, bpe, pairs, steps=400, peak=5e-3, warmup=50, seed=0):
     examples = [
         (bpe.encode(es), [START, *bpe.encode(en), END]) for es, en in pairs
     ]
-    adam = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), fused=True)
+    adam = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
     rng, losses = random.Random(seed), []
     for step in range(1, steps + 1):
         source, target = map(batch, zip(*rng.sample(examples, 48)))

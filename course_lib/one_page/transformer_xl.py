@@ -131,7 +131,7 @@ def draw(rng, n):
 def train(model, steps=400, peak=4e-3, warmup=40, seed=0):
     """Predecir cada token con los anteriores; da las pérdidas."""
     rng, losses = random.Random(seed), []
-    adam = torch.optim.Adam(model.parameters(), fused=True)
+    adam = torch.optim.Adam(model.parameters())
     for step in range(1, steps + 1):
         ids = draw(rng, 64)
         logits = read(model, ids)[:, :-1]

@@ -244,9 +244,9 @@ def _make_optimizer(optimizer, model, learning_rate, device):
         return optimizer
     if optimizer is not None:
         return optimizer(model.parameters())
-    # El de la CPU recorre la memoria seguida: con un parámetro que deje huecos se equivocaría.
-    dense = all(torch.empty_like(p).stride() == p.stride() for p in model.parameters())
-    fused = True if device.type == "cuda" or (device.type == "cpu" and dense) else None
+    # El fundido de la CPU recorre la memoria seguida: se equivoca, y no lo dice, si el gradiente o
+    # lo leído de un punto de control está guardado en otro orden que el parámetro.
+    fused = True if device.type == "cuda" else None
     return torch.optim.Adam(model.parameters(), lr=learning_rate, fused=fused)
 
 

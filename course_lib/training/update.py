@@ -50,7 +50,6 @@ class Update:
     world: World
 
     def __post_init__(self) -> None:
-        self._parameters = list(self.objective.parameters())
         self._failed = torch.zeros((), dtype=torch.float32, device=self.device)  # lo pide torch
 
     @property
@@ -75,7 +74,7 @@ class Update:
         self.optimizer.zero_grad(set_to_none=True)
         loss = self._accumulate(self.world.share(batches), self.world.share(counts), sum(counts))
         limit = math.inf if self.clip_norm is None else self.clip_norm
-        norm = nn.utils.clip_grad_norm_(self._parameters, limit)
+        norm = nn.utils.clip_grad_norm_(self.objective.parameters(), limit)
         measured = torch.stack((self.world.sum(loss), norm.to(loss)))
         return measured, None if self.count is None else sum(counts)
 

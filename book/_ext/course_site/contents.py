@@ -66,13 +66,17 @@ def write_side_by_side(app: Sphinx, env=None) -> list[str]:
 
     Leerlas, no: se leen mientras se ejecutan los capítulos, que ya los ocupan.
     """
-    app.parallel = (os.cpu_count() or 1) + 1  # el primero solo reparte
+    app.parallel = _processes() + 1  # el primero solo reparte
     return []
+
+
+def _processes() -> int:
+    return min(os.cpu_count() or 1, 8)
 
 
 def side_by_side(work: Callable[[list], list], items: list) -> list:
     """Lo que da `work` con cada parte de una lista, repartida entre los procesadores."""
-    most, found = min(os.cpu_count() or 1, 8), []
+    most, found = _processes(), []
     tasks = ParallelTasks(most) if parallel_available else SerialTasks()
     for part in make_chunks(items, most):
         tasks.add_task(work, part, lambda *given: found.extend(given[-1]))
