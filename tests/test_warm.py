@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import psutil
 import pytest
+from nbclient import NotebookClient
 
 from book._ext import warm
 
@@ -27,6 +29,19 @@ def run(code, *words, **options):
 def test_torch_is_there_and_the_library_is_not():
     code = "import sys; print([name in sys.modules for name in ('torch', 'course_lib')])"
     assert run(code).stdout == "[True, False]\n"
+
+
+def test_a_kernel_shows_its_figures_and_who_asks_for_another_backend_has_it():
+    cells = [
+        "import sys\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);",
+        "plt.get_backend(), 'torch' in sys.modules",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    NotebookClient(notebook).execute()
+    drawn, backend = (cell.outputs[0].data for cell in notebook.cells)
+    assert "image/png" in drawn and backend["text/plain"] == f"('{warm.INLINE}', True)"
+    code = "import sys, matplotlib; print(matplotlib.get_backend(), 'torch' in sys.modules)"
+    assert run(code, env=os.environ | {"MPLBACKEND": "pdf"}).stdout == "pdf False\n"
 
 
 def test_whoever_leaves_the_environment_as_it_was_finds_it_again(monkeypatch):

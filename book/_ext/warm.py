@@ -31,6 +31,8 @@ BEFORE = (
     *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "nbclient", "nbformat"),
     *("jupyter_book.sphinx", "myst_nb.sphinx_ext", "sphinx.builders.html", "sphinx_book_theme"),
     *("psutil", "rich.console", "rich.table", "torch", "typer"),
+    *("einops", "jaxtyping", "matplotlib.backends.backend_svg", "matplotlib.figure"),
+    "safetensors.torch",
     # los importan la primera derivada y el primer paso de un optimizador
     *("torch.fx.experimental.symbolic_shapes", "torch._dynamo"),
 )
@@ -38,6 +40,7 @@ BEFORE = (
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
+INLINE = "module://matplotlib_inline.backend_inline"
 _RealPopen = subprocess.Popen
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _IS_WARM, _starting = False, threading.Lock()
@@ -104,6 +107,11 @@ class Popen(_RealPopen):
         return self.returncode
 
 
+def prepare() -> None:
+    """Empieza el proceso del que nacerán los demás, y no espera a que esté listo."""
+    threading.Thread(target=_address, args=(dict(os.environ),), daemon=True).start()
+
+
 def _asked(args) -> list[str] | None:
     """`-m`, `-c` o un guion, y lo que sigue; nada, si no es este Python o se le pide otra cosa."""
     words = [] if isinstance(args, (str, bytes, os.PathLike)) else list(map(os.fspath, args))
@@ -129,6 +137,7 @@ def _address(env: dict[str, str]) -> str | None:
     """Dónde se piden; el orden de los conjuntos se decide al empezar, y por eso hay dos."""
     seed = env.get("PYTHONHASHSEED", "random")
     usual = env.get("OMP_NUM_THREADS", "1") == "1" and seed in ("0", "random")
+    usual = usual and env.get("MPLBACKEND", INLINE) == INLINE
     if not usual or sys.platform != "linux":
         return None
     name = ADDRESS.format(seed=seed)
@@ -154,6 +163,7 @@ def _start(seed: str) -> str:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     fixed = {"PYTHONHASHSEED": seed, **ONE_THREAD}
     fixed["JPY_PARENT_PID"] = "1"  # los núcleos no vigilan a nadie: mueren con él
+    fixed["MPLBACKEND"] = INLINE  # matplotlib lo lee al importarse; en un núcleo siempre es este
     process = _RealPopen(command, env=os.environ | fixed, **pipes)
     if not process.stdout.readline():
         return ""

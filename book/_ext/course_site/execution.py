@@ -93,6 +93,8 @@ def execute_stale(app: Sphinx) -> None:
     sys.path[:0] = [str(root)] if str(root) not in sys.path else []
     cache = get_cache(app.env.mystnb_config.execution_cache_path)
     state = _read_state(cache)
+    if not state:  # habrá que ejecutarlos todos
+        warm.prepare()
     chapters = list(find_chapters(app))
     app.env.course_inputs = {c.docname: c.inputs for c in chapters}
     stale = [c for c in chapters if (why := _reason(c, state, cache)) and _announce(c, why)]
