@@ -1,12 +1,12 @@
 """BERT: qué enseña cada tarea del preentrenamiento, y cuánto vale leer lo que sigue
 
-El cuadro de Devlin et al. (2019): BERT; sin la segunda tarea (NSP); un gemelo causal, que aprende a predecir cada token con los anteriores, sin NSP; y el mismo con una BiLSTM encima al ajustarlo. Además, BERT con la mitad y con el doble de ancho. Todos leen los mismos pares de oraciones de recetas, con los mismos pasos, y eligen entre tres su tasa máxima por los huecos de validación de la primera semilla. Son modelos de dos bloques y ancho 128, y 1800 pasos de 64 pares; al entrenar se oculta el 40 %.
+El cuadro de Devlin et al. (2019): BERT; sin la segunda tarea (NSP); un gemelo causal, que aprende a predecir cada token con los anteriores, sin NSP; y el mismo con una BiLSTM encima al ajustarlo. Además, BERT con la mitad y con el doble de ancho. Todos leen los mismos pares de oraciones de recetas, con los mismos pasos, y eligen entre tres o más su tasa máxima por los huecos de validación de la primera semilla. Son modelos de dos bloques y ancho 128, y 1800 pasos de 64 pares; al entrenar se oculta el 40 %.
 
 «Huecos»: de un par cuya segunda oración nadie leyó se tapa un token de ella y se ve todo lo demás; el causal, solo lo de antes. Se cuentan aparte los huecos cuyas dos vecinas se vieron juntas al entrenar y los demás. «Artículos»: cuál de «el», «la», «los» y «las» había en una oración que nadie leyó; en «probando los cuatro», quien lee hacia atrás puntúa la oración entera con cada uno, y así también aprovecha lo que sigue; los demás contestan lo mismo que antes. «Par» y «palabras» son tareas de `fine_tuning`, con 600 pares (¿siguen estos pasos a los otros?) y 100 oraciones: se ajusta el modelo entero, con la mejor de dos tasas en validación. El causal resume el par en su último token.
 
 «Guardado» es el BERT de `book/_models/bert`: tres bloques, 6500 pasos y otras recetas, entre las que pudo haber alguna de esas oraciones.
 
-Dos rivales cuentan. «Contar vecinas» responde al hueco con lo que más se vio entre la misma ventana de tokens, de dos a cada lado a ninguno; «contar lo anterior» solo mira hacia atrás. La segunda se hizo después que las redes, en una CPU. Para las tareas usan los rivales baratos de `fine_tuning`. Cada semilla genera sus recetas. La validación y la prueba son de combinaciones de plato e ingrediente apartadas, la mitad cada una; los ejemplos de las tareas, como en `fine_tuning`.
+Dos rivales cuentan. «Contar vecinas» responde al hueco con lo que más se vio entre la misma ventana de tokens, de dos a cada lado a ninguno; «contar lo anterior» solo mira hacia atrás. Para las tareas usan los rivales baratos de `fine_tuning`. Cada semilla genera sus recetas; la última de cada red se entrenó en una CPU, y lo demás, en una GPU. La validación y la prueba son de combinaciones de plato e ingrediente apartadas, la mitad cada una; los ejemplos de las tareas, como en `fine_tuning`.
 """  # noqa: E501
 
 import copy

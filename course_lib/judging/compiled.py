@@ -8,7 +8,6 @@ hace falta comparar una respuesta con él.
 
 from __future__ import annotations
 
-import ast
 import builtins
 import functools
 import json
@@ -18,6 +17,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import torch
@@ -155,15 +155,18 @@ class Answer:
         self._mistakes = [m["edits"] for m in stored["mistakes"] if "edits" in m]
 
     @functools.cached_property
-    def _known(self) -> set[str | None]:
-        """Lo que no es una pareja: la solución, los errores solos y lo que no es Python."""
+    def _known(self) -> set[tuple]:
+        """Lo que no es una pareja: lo que hacen la solución y los errores solos."""
         alone = (self.edited(edits) for edits in self._mistakes)
-        return {None, _tree(self.code), *map(_tree, alone)}
+        return {_work_of(self._compiled(code)) for code in (self.code, *alone)}
 
-    def run(self, code: str) -> Any:
+    def _compiled(self, code: str) -> CodeType:
+        return compile(code, self._file, "exec")
+
+    def run(self, code: str | CodeType) -> Any:
         """Ejecuta una celda que define la respuesta, y la da."""
         scope = dict(self.given)
-        exec(compile(code, self._file, "exec"), scope)
+        exec(self._compiled(code) if isinstance(code, str) else code, scope)
         return scope[self._name]
 
     def value(self, expression: str) -> Any:
@@ -178,8 +181,11 @@ class Answer:
         """Da la respuesta con los cambios de dos errores; None si no se pueden hacer los dos."""
         if any(a[0] < b[1] and b[0] < a[1] for a in one for b in other):
             return None
-        code = self.edited([*one, *other])
-        return None if _tree(code) in self._known else self.run(code)
+        try:
+            code = self._compiled(self.edited([*one, *other]))
+        except SyntaxError:
+            return None
+        return None if _work_of(code) in self._known else self.run(code)
 
 
 def replaced(text: str, edits: Iterable[Edit]) -> str:
@@ -189,12 +195,12 @@ def replaced(text: str, edits: Iterable[Edit]) -> str:
     return text
 
 
-def _tree(code: str) -> str | None:
-    """El código sin sus espacios ni comentarios; None si no es Python."""
-    try:
-        return ast.dump(ast.parse(code))
-    except SyntaxError:
-        return None
+def _work_of(code: CodeType) -> tuple:
+    """Lo que hace un código, sin las líneas en que está: ni los espacios ni los comentarios."""
+    constants = (_work_of(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts)
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    inputs = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+    return code.co_code, code.co_exceptiontable, *names, *inputs, *constants
 
 
 class Edited(Misconception):

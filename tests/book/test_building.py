@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image
 
 from course_lib import __version__
@@ -80,6 +81,19 @@ def test_what_cannot_be_stored_stops_the_build_and_nobody_waits_forever(two_chap
     assert all(chapter.done.wait(60) for chapter in chapters) and running.failure
     with pytest.raises(OSError, match="no queda sitio"):
         running.errors()
+
+
+def test_who_trains_goes_first_and_the_short_ones_fill_the_end():
+    trains, short = new_code_cell("train(model)"), new_markdown_cell("train(")
+    cells = {"uno": trains, "dos": short, "tres": trains, "apéndice": short, "último": short}
+    chapters = [
+        execution.Chapter(name, Path(f"{name}.md"), new_notebook(cells=[cell]))
+        for name, cell in cells.items()
+    ]
+    order = [chapter.topic for chapter in execution.longest_first(chapters)]
+    assert order == ["tres", "dos", "uno", "último", "apéndice"]
+    assert execution.longest_first(chapters[3:]) == chapters[:2:-1]
+    assert execution.longest_first([]) == []
 
 
 REPOSITORY = "https://github.com/alguien/curso"

@@ -222,8 +222,10 @@ class Mutation:
                 with contextlib.redirect_stdout(io.StringIO()):
                     student = self.student(change)
                     verdict = first_fault(self.exercise, student, MUTANT_SEEDS)
-                    is_steady = self.is_known(change) or keeps_its_hint(
-                        self.exercise, student, verdict
+                    is_steady = (
+                        not verdict.misconceptions
+                        or self.is_known(change)
+                        or keeps_its_hint(self.exercise, student, verdict)
                     )
             except Exception:  # el mutante no llega a definirse: también se nota
                 continue

@@ -104,9 +104,23 @@ def execute_stale(app: Sphinx) -> None:
         launcher.Popen = warm.Popen
     store = partial(_store, state=state, cache=cache, drafts=not app.config.course_strict)
     timeout = app.env.mystnb_config.execution_timeout
-    # Los últimos capítulos entrenan más: empiezan antes, y ninguno queda solo al final.
-    app.course_execution = Execution(stale[::-1], timeout, root, store)
+    app.course_execution = Execution(longest_first(stale), timeout, root, store)
     app.course_execution.start()
+
+
+def longest_first(chapters: list[Chapter]) -> list[Chapter]:
+    """En el orden en que conviene ejecutarlos para que ninguno quede solo al final.
+
+    Los últimos del curso entrenan más, y empiezan antes. Lo que va detrás del último que entrena es
+    corto, y llena los huecos del final.
+    """
+    trained = [i for i, c in enumerate(chapters) if "train(" in "".join(_code(c.notebook))]
+    end = trained[-1] + 1 if trained else 0
+    return chapters[:end][::-1] + chapters[end:][::-1]
+
+
+def _code(notebook):
+    return (cell.source for cell in notebook.cells if cell.cell_type == "code")
 
 
 def read_them_last(app: Sphinx, env, docnames: list[str]) -> None:
