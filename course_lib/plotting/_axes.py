@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import NullFormatter, ScalarFormatter
+from matplotlib.ticker import AutoLocator, LogLocator, NullFormatter, ScalarFormatter
 
 from course_lib.plotting.theme import ThemedFigure
 
@@ -34,7 +34,15 @@ def format_number(value: int | float, decimals: int = 0) -> str:
 
 
 def plain_numbers(axis: Axis) -> None:
-    """Escribe 1000 y no 10³: el exponente sería ilegible en un teléfono."""
+    """Numera un eje logarítmico en el que ya está dibujado todo.
+
+    Escribe 1000 y no 10³: el exponente sería ilegible en un teléfono. Donde caben pocas potencias
+    de diez, escribe también números de en medio.
+    """
+    low, high = axis.get_view_interval()
+    by_room = {5: AutoLocator(), 20: LogLocator(subs=(1, 2, 5)), 100: LogLocator(subs=(1, 3))}
+    if locators := [locator for times, locator in by_room.items() if high < low * times]:
+        axis.set_major_locator(locators[0])
     axis.set_major_formatter(lambda x, _: f"{x:g}" if abs(x) < 10_000 else format_number(x))
     axis.set_minor_formatter(NullFormatter())
 

@@ -46,13 +46,13 @@ def plot_curves(
         axis.set_major_formatter(Thousands())
     if logx:
         ax.set_xscale("log")
-        plain_numbers(ax.xaxis)
     if logy:
         ax.set_yscale("log")
-        plain_numbers(ax.yaxis)
     ax.grid(True, color=COLORS["hidden"], alpha=0.25, linewidth=0.6)
     for i, (label, curve) in enumerate(curves.items()):
         _draw_curve(ax, label, curve, *LINES[i % len(LINES)])
+    for axis in [axis for axis, log in ((ax.xaxis, logx), (ax.yaxis, logy)) if log]:
+        plain_numbers(axis)
     if not logx and all(float(value).is_integer() for x, *_ in curves.values() for value in x):
         ax.xaxis.get_major_locator().set_params(integer=True)  # pasos, capas o bloques
     name_axes(ax, xlabel, ylabel, title)

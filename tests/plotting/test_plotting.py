@@ -356,6 +356,21 @@ def test_the_thousands_of_an_axis_are_separated_too(values, some, none):
         assert some <= told and none not in told
 
 
+@given(st.floats(-4, 5), st.floats(0, 6), st.booleans())
+def test_a_logarithmic_axis_has_two_numbers_or_more_and_they_fit(low, decades, horizontal):
+    ends = [10**low, 10 ** (low + decades)]
+    x, y = (ends, [1, 2]) if horizontal else ([1, 2], ends)
+    fig = plot_curves(
+        {"a": (x, y)}, alt="a", xlabel="", ylabel="", logx=horizontal, logy=not horizontal
+    )
+    (ax,) = fig.axes
+    axis = ax.xaxis if horizontal else ax.yaxis
+    first, last = axis.get_view_interval()
+    shown = [v for v in axis.get_majorticklocs() if first <= v <= last]
+    assert 2 <= len(shown) <= 9
+    assert all(axis.get_major_formatter().format_ticks(shown))
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int64])
 def test_tensors_of_any_kind_are_drawn(dtype):
     A = torch.eye(2, dtype=dtype, requires_grad=dtype.is_floating_point)
