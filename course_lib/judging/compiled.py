@@ -183,9 +183,9 @@ class Answer:
             return None
         try:
             code = self._compiled(self.edited([*one, *other]))
+            return None if _work_of(code) in self._known else self.run(code)
         except SyntaxError:
             return None
-        return None if _work_of(code) in self._known else self.run(code)
 
 
 def replaced(text: str, edits: Iterable[Edit]) -> str:

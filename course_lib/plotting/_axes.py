@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import AutoLocator, LogLocator, NullFormatter, ScalarFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 
 from course_lib.plotting.theme import ThemedFigure
 
@@ -40,11 +40,15 @@ def plain_numbers(axis: Axis) -> None:
     de diez, escribe también números de en medio.
     """
     low, high = axis.get_view_interval()
-    by_room = {5: AutoLocator(), 20: LogLocator(subs=(1, 2, 5)), 100: LogLocator(subs=(1, 3))}
-    if locators := [locator for times, locator in by_room.items() if high < low * times]:
-        axis.set_major_locator(locators[0])
-    axis.set_major_formatter(lambda x, _: f"{x:g}" if abs(x) < 10_000 else format_number(x))
     axis.set_minor_formatter(NullFormatter())
+    if high < 5 * low:  # como en un eje corriente
+        axis.set_major_locator(MaxNLocator(4))
+        axis.set_major_formatter(Thousands())
+        return
+    between = (1, 2, 5) if high < 20 * low else (1, 3) if high < 100 * low else (1,)
+    room = 5 if axis.axis_name == "x" else 7
+    axis.set_major_locator(LogLocator(subs=between, numticks=room))
+    axis.set_major_formatter(lambda x, _: f"{x:g}" if abs(x) < 10_000 else format_number(x))
 
 
 class Thousands(ScalarFormatter):

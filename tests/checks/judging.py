@@ -171,7 +171,7 @@ def _judge(exercise: Exercise, student, seed: int) -> Verdict:
 
 def keeps_its_hint(exercise: Exercise, student, verdict: Verdict) -> bool:
     """Si con otras semillas recibe la misma pista: hace lo que ella dice, y no por casualidad."""
-    return not verdict.misconceptions or all(
+    return all(
         _judge(exercise, student, seed).misconceptions == verdict.misconceptions
         for seed in WITNESS_SEEDS
     )

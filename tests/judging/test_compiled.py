@@ -51,6 +51,31 @@ def test_two_that_do_not_overlap_are_a_pair():
     assert ("three", "minus") not in pairs(THREE, MINUS, both), "juntos son otro"
 
 
+@pytest.mark.parametrize(
+    ("code", "known", "same"),
+    [
+        ("y + 1  # otra nota", "y + 1", True),
+        ("(\n        y + 1\n    )", "y + 1", True),
+        ("1 + y", "y + 1", False),
+        ("y + 1.0", "y + 1", False),
+        ("y + True", "y + 1", False),
+        ("y * 0.0", "y * -0.0", False),
+        ("x + 1", "y + 1", False),
+        ("y.real", "y.imag", False),
+    ],
+)
+def test_two_codes_are_told_by_what_they_do_and_not_by_how_they_are_written(code, known, same):
+    third = mistake("third", ("2 * x", "3 * x"), ("y + 1", known))
+    found = pairs(THREE, mistake("other", ("y + 1", code)), third)
+    assert (("three", "other") not in found) is same
+
+
+def test_two_that_are_not_python_together_are_no_pair():
+    opened = mistake("opened", ("2 * x", "(2 * x"))
+    closed = mistake("closed", ("y + 1", "y + 1)"))
+    assert pairs(opened, closed, THREE) == set()
+
+
 def test_what_two_do_at_once_is_named():
     verdict = check_exercise(make_exercise(stored(THREE, MINUS)), lambda x: 3 * x - 1)
     assert set(verdict.misconceptions) == {"three", "minus"}

@@ -114,7 +114,7 @@ def longest_first(chapters: list[Chapter]) -> list[Chapter]:
     Los últimos del curso entrenan más, y empiezan antes. Lo que va detrás del último que entrena es
     corto, y llena los huecos del final.
     """
-    trained = [i for i, c in enumerate(chapters) if "train(" in "".join(_code(c.notebook))]
+    trained = [i for i, c in enumerate(chapters) if "train(" in "\n".join(_code(c.notebook))]
     end = trained[-1] + 1 if trained else 0
     return chapters[:end][::-1] + chapters[end:][::-1]
 
