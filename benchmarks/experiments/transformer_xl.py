@@ -4,7 +4,7 @@ El cuadro de Dai et al. (2019): distancias o posiciones sumadas a la entrada, co
 
 Cada semilla aparta sus combinaciones de plato e ingrediente: 16 de validación y 16 de prueba, que nadie leyó. Se miden las menciones tardías, que se sortean y solo la lista permite acertar; los minutos, que nadie puede saber; y lo demás. «Prefiere la de la lista»: se cambia una hierba en la lista por otra, y se mira cuál es más probable al final. «Con 8 palabras», y las que siguen: la pérdida de las menciones tardías cuando el modelo empieza a leer justo ese número de palabras antes.
 
-Los rivales baratos: una GRU, algo mayor, que lleva su estado de un segmento al siguiente; contar tríos de palabras; y contar tríos dando ventaja a lo que ya se leyó en las 64 palabras anteriores (la validación elige cuánta). Cada red da los mismos 1000 pasos de 16 filas y, con la primera semilla, elige su tasa por las menciones tardías de validación.
+Los rivales baratos: una GRU, algo mayor, que lleva su estado de un segmento al siguiente; contar tríos de palabras; y contar tríos dando ventaja a lo que ya se leyó, las mismas 64 a 80 palabras que alcanza la memoria (la validación elige cuánta). Cada red da los mismos 1000 pasos de 16 filas y, con la primera semilla, elige su tasa por las menciones tardías de validación.
 """  # noqa: E501
 
 import re
