@@ -181,6 +181,8 @@ def _page(name: str) -> str:
     """La página de un capítulo: la que hay al lado, o la publicada; vacía si no se sabe."""
     if PREPARED in os.environ:  # el sitio lleva este enlace a su página
         return f"../book/{name}.md"
+    if Path(f"{name}.md").is_file():  # lo ejecuta otro capítulo, al construir el libro
+        return f"{name}.html"
     for folder in _BOOKS:
         if Path(folder, f"{name}.html").is_file():
             return f"{folder}/{name}.html"

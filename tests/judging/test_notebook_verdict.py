@@ -13,8 +13,14 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from course_lib import check, resumen
 from course_lib.judging import display, session
-from course_lib.judging.check import judge_now, tell_missing_answers, topic_exercises
+from course_lib.judging.check import (
+    find_exercise,
+    judge_now,
+    tell_missing_answers,
+    topic_exercises,
+)
 from course_lib.judging.compiled import PREPARED
+from course_lib.judging.notebook_verdict import section_link
 from course_lib.judging.plain_data import Comparison
 
 SOFT = "attention.soft_argmax"
@@ -125,6 +131,19 @@ def test_trying_the_same_again_offers_more_help():
     assert "Repasa: «Dura y suave»" in told[0] and "Otra vez" not in told[0]
     assert "Otra vez lo mismo: vuelve a leer «Dura y suave»" in told[1]
     assert "Hazlo a mano con un caso pequeño: s = [[" in told[2] and "a mano" not in told[1]
+
+
+def test_the_section_is_linked_where_the_book_is(tmp_path, monkeypatch):
+    built = tmp_path / "_build" / "html" / "book" / "attention.html"
+    for folder in (built.parent, tmp_path / "exercises", tmp_path / "book"):
+        folder.mkdir(parents=True)
+    built.touch()
+    (tmp_path / "book" / "attention.md").touch()
+    exercise = find_exercise(SOFT)
+    monkeypatch.chdir(tmp_path / "exercises")
+    assert "](../_build/html/book/attention.html#" in section_link(exercise)
+    monkeypatch.chdir(tmp_path / "book")
+    assert "](attention.html#" in section_link(exercise)
 
 
 def test_running_the_same_cell_twice_is_one_try():
