@@ -182,7 +182,7 @@ def _page(name: str) -> str:
     if PREPARED in os.environ:  # el sitio lleva este enlace a su página
         return f"../book/{name}.md"
     if Path(f"{name}.md").is_file():  # lo ejecuta otro capítulo, al construir el libro
-        return f"{name}.html"
+        return f"../book/{name}.html"
     for folder in _BOOKS:
         if Path(folder, f"{name}.html").is_file():
             return f"{folder}/{name}.html"

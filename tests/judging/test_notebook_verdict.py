@@ -143,7 +143,7 @@ def test_the_section_is_linked_where_the_book_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "exercises")
     assert "](../_build/html/book/attention.html#" in section_link(exercise)
     monkeypatch.chdir(tmp_path / "book")
-    assert "](attention.html#" in section_link(exercise)
+    assert "](../book/attention.html#" in section_link(exercise)
 
 
 def test_running_the_same_cell_twice_is_one_try():
