@@ -28,6 +28,8 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+from course_lib.notebooks.fingerprint import code_cells
+
 from .contents import stop
 from .inputs import chapter_inputs
 
@@ -114,13 +116,9 @@ def longest_first(chapters: list[Chapter]) -> list[Chapter]:
     Los últimos del curso entrenan más, y empiezan antes. Lo que va detrás del último que entrena es
     corto, y llena los huecos del final.
     """
-    trained = [i for i, c in enumerate(chapters) if "train(" in "\n".join(_code(c.notebook))]
-    end = trained[-1] + 1 if trained else 0
+    trains = [any("train(" in cell.source for cell in code_cells(c.notebook)) for c in chapters]
+    end = max((i for i, does in enumerate(trains, 1) if does), default=0)
     return chapters[:end][::-1] + chapters[end:][::-1]
-
-
-def _code(notebook):
-    return (cell.source for cell in notebook.cells if cell.cell_type == "code")
 
 
 def read_them_last(app: Sphinx, env, docnames: list[str]) -> None:
